@@ -97,7 +97,7 @@ def finished(tasks: list[dict[str, Any]]) -> tuple[list[Finished], list[str]]:
         if annotation.get("was_cancelled") or who is None:
             left += 1
             continue
-        about = {
+        about: dict[str, Any] = {
             "time": utc_text(annotation.get("created_at")),
             IS_TRUTH: bool(annotation.get("ground_truth")),
         }

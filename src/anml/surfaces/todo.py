@@ -103,7 +103,6 @@ def _needed(result: Audited) -> str:
     rows, whom = sum(asked), sum(each > 0 for each in asked)
     if not whom:
         return ""
-    people = counted(whom, "contributor")
     if kind_of(result) == PREFERENCE:
-        return f"about {counted(rows, 'more comparison')} by {people}"
-    return f"known labels for about {counted(rows, 'row')} of {people}"
+        return f"about {counted(rows, 'more comparison')} by {counted(whom, 'contributor')}"
+    return f"known labels for about {counted(rows, 'row')} of {counted(whom, 'contributor')}"

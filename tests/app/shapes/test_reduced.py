@@ -10,7 +10,7 @@ import anml
 from anml.app.relabel.apply import apply_answers
 from anml.app.relabel.queue import of_result, where_to_look
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.people.words import ACCUSED
+from anml.core.people.words import ACCUSED, GUESSING
 
 
 def tagged(seed=0, items=80):
@@ -44,6 +44,8 @@ def test_people_are_judged_by_tag(tags):
     found, _, _ = tags
     people = found.contributors.sort("quality")
     assert people["contributor"][0] == "w5"
+    # Ticking at random is guessing, and contradicts nobody.
+    assert people["verdict"][0] == GUESSING
     by_tag = found.result.shape.tables["people_tags"]
     assert by_tag.height == 24
     worst = by_tag.group_by("contributor").agg(pl.col("right").mean()).sort("right")["contributor"][0]

@@ -18,9 +18,9 @@ def said(frame):
     return {(row["item"], row["contributor"]): row["label"] for row in read_tags(frame, {}).rows.to_dicts()}
 
 
-EXPECTED = {
-    ("i1 · a", "ann"): "yes", ("i1 · a", "bob"): "yes", ("i1 · b", "ann"): "yes", ("i1 · b", "bob"): "no",
-    ("i2 · c", "ann"): "no", ("i2 · c", "bob"): "yes",
+# All tags are asked of all who saw an item, also where nobody ticked them.
+EXPECTED = {(f"i{k} · {tag}", who): "no" for k in (1, 2) for tag in "abc" for who in ("ann", "bob")} | {
+    ("i1 · a", "ann"): "yes", ("i1 · a", "bob"): "yes", ("i1 · b", "ann"): "yes", ("i2 · c", "bob"): "yes",
 }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_known_sets_and_what_stands_beside():
     first, second = sorted(set(made["thing"]))
     known = dict(made.filter(pl.col("thing") == first).select("tag", "truth").rows())
     assert known == {"a": "yes", "b": "no", "c": "yes"}
-    assert made.filter(pl.col("thing") == second)["truth"].null_count() == 4
+    assert made.filter(pl.col("thing") == second)["truth"].null_count() == 6
     assert set(made["verified"]) == {0.1, 0.2, 0.3, 0.4}
     right = read_tags(frame.with_columns(truth=pl.Series([True, False, None, True])), {"known": "truth"}).rows
     assert right.filter(pl.col("truth") != pl.col("label")).is_empty()
@@ -159,3 +159,10 @@ def test_somebody_who_comes_back_to_a_task_is_counted_once():
         "1 annotation cancelled, or by nobody, left out",
         "1 annotation left out: the same person annotated the task again later",
     ]
+
+
+def test_of_very_many_tags_those_are_asked_that_anybody_ticked(monkeypatch):
+    monkeypatch.setattr("anml.intake.shapes.tags.MOST_ASKED", 3)
+    made = read_tags(table(["a;b", "a", None, "c"]), {})
+    assert set(made.rows["item"]) == {"i1 · a", "i1 · b", "i2 · c"}
+    assert "that anybody ticked" in made.notes[0]

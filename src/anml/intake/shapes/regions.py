@@ -111,7 +111,8 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     if kind != SPANS:
         raise UnsupportedError(f"{kind} cannot be read from lines of texts with spans")
     marks: list[dict[str, Any]] = []
-    texts, left = {}, 0
+    texts: dict[str, str] = {}
+    left = 0
     for number, entry in enumerate(entries):
         text = entry.get("text")
         if not isinstance(text, str):
@@ -188,9 +189,9 @@ def conll_marks(text: str) -> Marks:
             said.setdefault(who, set()).update(tags)
             base = {"document": document, "contributor": who}
             marks += [base, *(base | each for each in _chunks(tags, tokens, ends))]
-    for place, (who, tags) in enumerate(said.items(), 2):
-        plain = next((tag for tag in sorted(tags) if "-" not in tag), None)
-        if plain is not None and "O" not in tags:
+    for place, (who, used) in enumerate(said.items(), 2):
+        plain = next((tag for tag in sorted(used) if "-" not in tag), None)
+        if plain is not None and "O" not in used:
             raise InputError(f"column {place} ({who}) has {plain!r} and nowhere O: its tags are of no spans")
     return _made(marks, texts, ("start", "end"), ())
 

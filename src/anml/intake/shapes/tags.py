@@ -17,6 +17,8 @@ from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, beside, find_c
 YES, NO = "yes", "no"
 SEPARATORS = (";", "|", ",")
 NAMES = ("tags", "tag", *ALIASES["label"])
+# More yes and no than these are not asked of all tags.
+MOST_ASKED = 2_000_000
 # What several columns are made into, and columns that a table of yes and no has of its own.
 SEVERAL, MADE = "these columns", ("item", "label", "tag")
 
@@ -42,9 +44,10 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     ticked = [seen.select("thing", tag="tags")]
     if known is not None and seen.schema[known] == pl.List(pl.String):
         ticked.append(seen.select("thing", tag=known))
-    asked = pl.concat(ticked).explode("tag").drop_nulls("tag").unique().sort("thing", "tag")
-    if asked.is_empty():
+    some = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
+    if some.is_empty():
         raise InputError(f"column {label!r} has no tag in any row")
+    asked, what = _asked(some, seen)
     rows = asked.join(seen, on="thing", maintain_order="left_right")
     has = pl.col("tags").list.contains(pl.col("tag"))
     rows = rows.with_columns(
@@ -52,19 +55,30 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     )
     if known is not None:
         rows = rows.with_columns(_known_tag(rows, known))
-    if (rows["label"] == NO).sum() == 0:
+    if rows.join(some, on=["thing", "tag"]).filter(pl.col("label") == NO).is_empty():
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
     empty = int((seen["tags"].list.len() == 0).sum())
     warnings = [f"{counted(empty, 'row says', 'rows say')} that no tag fits"] if empty else []
     notes = [
         f"{label!r} holds sets of {counted(asked['tag'].n_unique(), 'tag')}; each of "
-        f"{counted(asked.height, 'pair')} of an item and a tag that anybody ticked is a yes or no of all who "
-        "saw the item",
+        f"{counted(asked.height, 'pair')} of an item and a tag{what} is a yes or no of all who saw the item",
         *said,
     ]
     first = ["item", "contributor", "label", "thing", "tag"]
     shape = Shape(TAGS, "yes or no", {"seen": seen.select(keys)})
     return Reduced(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
+
+
+def _asked(some: pl.DataFrame, seen: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """All pairs of an item and a tag; of very many tags those that anybody ticked, and how these are called.
+
+    Where nobody ticks a tag all agree: without such pairs, who ticks at random would seem to contradict.
+    """
+    tags, things = some["tag"].unique(), seen["thing"].unique()
+    if len(tags) * seen.height > MOST_ASKED:
+        return some.sort("thing", "tag"), " that anybody ticked"
+    every = pl.DataFrame({"thing": things}).join(pl.DataFrame({"tag": tags}), how="cross")
+    return every.sort("thing", "tag"), ""
 
 
 def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str | None, list[str]]:
@@ -104,10 +118,9 @@ def _known_sets(series: pl.Series) -> pl.Series:
 def _known_tag(rows: pl.DataFrame, known: str) -> pl.Series:
     """Whether a tag is known to be right on an item: by a set that is known, or marked as right."""
     if rows.schema[known] == pl.Boolean:
-        told = pl.when(known).then("label")
-    else:
-        has = pl.col(known).list.contains(pl.col("tag"))
-        told = pl.when(has).then(pl.lit(YES)).when(~has).then(pl.lit(NO))
+        return rows.select(pl.when(known).then("label").alias(known)).to_series()
+    has = pl.col(known).list.contains(pl.col("tag"))
+    told = pl.when(has).then(pl.lit(YES)).when(~has).then(pl.lit(NO))
     return rows.select(told.alias(known)).to_series()
 
 
