@@ -209,7 +209,7 @@ def named(ticked):
     return ";".join(name for name, on in zip("abcd", ticked, strict=True) if on)
 
 
-def argilla(question, value, tmp_path, records=12, people=4):
+def argilla(question, value, tmp_path, records=12, people=4, **asked):
     made = [
         {"id": f"r{k}", "fields": {"text": f"t{k}"},
          "responses": {question: [{"value": value(k, who), "user_id": f"u{who}"} for who in range(people)]}}
@@ -217,7 +217,7 @@ def argilla(question, value, tmp_path, records=12, people=4):
     ]  # fmt: skip
     path = tmp_path / "export.json"
     path.write_text(json.dumps(made))
-    anml.audit(path).save(tmp_path / "run")
+    anml.audit(path, **asked).save(tmp_path / "run")
     anml.relabel(tmp_path / "run", tmp_path / "look.json")
     return json.loads((tmp_path / "look.json").read_text())
 
@@ -250,3 +250,8 @@ def test_a_table_does_not_go_under_another_name(tmp_path):
     with pytest.raises(UnsupportedError, match="is a table; name a file that ends in"):
         anml.relabel(tmp_path / "run", tmp_path / "look.json")
     assert not (tmp_path / "look.json").exists()
+
+
+def test_ratings_go_back_to_argilla_as_numbers(tmp_path):
+    back = argilla("stars", lambda record, who: 1 + (7 * record + 5 * who) % 3, tmp_path, task="ordinal")
+    assert {type(record["suggestions"]["stars"]["value"]) for record in back} == {int}

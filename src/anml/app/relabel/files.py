@@ -14,7 +14,7 @@ from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import UnsupportedError
-from anml.intake.argilla import question_of, record_name
+from anml.intake.argilla import answers_to, question_of, record_name
 from anml.intake.contributions import ANNOTATION, entries
 from anml.intake.file import JSON, File
 from anml.intake.label_studio import annotations_of
@@ -147,9 +147,11 @@ def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     found, made = records(path), []
     known = {record_name(entry, number): entry for number, entry in enumerate(found)}
     question = question_of(found, source.question)
+    # Ratings are numbers there.
+    like = next((value for _, _, value, _, _ in answers_to(found, question) if value is not None), None)
     for row in rows.iter_rows(named=True):
-        parsed, item = _parsed(row["suggested"]), row["item"]
-        value = parsed if isinstance(parsed, list) else row["suggested"]
+        item, parsed = row["item"], _parsed(row["suggested"])
+        value = parsed if isinstance(parsed, list) else _shaped(row["suggested"], like)
         made.append(suggested_record(item, known[item], question, value, row["probability"], _about(row)))
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 

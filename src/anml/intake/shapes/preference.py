@@ -135,23 +135,17 @@ def _choices(told: pl.DataFrame) -> list[str | None]:
     rows = [*told.iter_rows()]
     sides = [None if row[2] is None else _choice(number, *row) for number, row in enumerate(rows)]
     words = [None if row[2] is None else WORDS.get(row[2].strip().lower()) for row in rows]
-    unlike = [
-        at for at, (side, word) in enumerate(zip(sides, words, strict=True)) if word not in (None, side)
-    ]
-    if not unlike:
-        return sides
+    given = [(row, word) for row, word in zip(rows, words, strict=True) if row[2] is not None]
+    by_name, by_side = all(row[2] in row[:2] or word == TIE for row, word in given), all(w for _, w in given)
     # A name such as 2 may be that of a candidate, and of a side.
-    by_name = all(
-        row[2] is None or row[2] in row[:2] or word == TIE for row, word in zip(rows, words, strict=True)
-    )
-    by_side = all(row[2] is None or word for row, word in zip(rows, words, strict=True))
-    if by_name == by_side:
+    unlike = [at for at, word in enumerate(words) if word not in (None, sides[at])]
+    if unlike and by_name == by_side:
         first, second, choice = rows[unlike[0]]
         raise InputError(
             f"row {unlike[0]} chooses {choice!r} of {first!r} and {second!r}, which may be the candidate or "
             "the side; write first, second and equal"
         )
-    return sides if by_name else words
+    return words if unlike and by_side else sides
 
 
 def _choice(number: int, first: str | None, second: str | None, choice: str) -> str:

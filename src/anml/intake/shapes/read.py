@@ -1,6 +1,6 @@
 """From a file or a table of some shape to labels of items: the reader of each shape and format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -111,31 +111,21 @@ def table_shape(frame: pl.DataFrame, given: Given) -> str | None:
     """The shape of the judgements in a table, where its columns tell it; None where they are classes."""
     if {"chosen", "rejected"} <= set(frame.columns) and not given.get("label"):
         return PREFERENCE
-    given = {name: value for name, value in given.items() if name != "task"}
-    who = given.get("contributor") or find_column(frame, given, "contributor", ALIASES["contributor"])
-    if who not in frame.columns:
-        return None
-    if _places(frame, given, who):
-        return SPANS if _places(frame, given, who) == [*SPANNED] else BOXES
-    item, label = (
-        given.get(role) or find_column(frame, given, role, names)
-        for role, names in (("item", ALIASES["item"]), ("label", NAMES))
-    )
-    tagged = item in frame.columns and label in frame.columns and are_tags(frame[str(label)])
-    return TAGS if tagged else None
 
+    def named(role: str, names: Sequence[str]) -> str | None:
+        found = given.get(role) or find_column(frame, given, role, names)
+        return found if found in frame.columns else None
 
-def _places(frame: pl.DataFrame, given: Given, who: str) -> list[str]:
-    """Numbers that are a place, of which a document has several; none where they belong to whole items."""
-    document = given.get("item") or find_column(frame, {**given, "contributor": who}, "document", DOCUMENTS)
-    if document not in frame.columns:
-        return []
     frame = with_sizes(frame)
-    for numbers in (SPANNED, BOXED):
-        named = [given.get(role) or find_column(frame, given, role, names) for role, names in numbers.items()]
-        if all(name in frame.columns and frame.schema[name].is_numeric() for name in named):
-            several = frame.select(document, *named).n_unique() > frame[document].n_unique()
-            typed = find_column(frame, {**given, "contributor": who, "item": document}, "type", TYPES)
-            if several and (given.get("label") or typed) is not None:
-                return [*numbers]
-    return []
+    if named("contributor", ALIASES["contributor"]) is None:
+        return None
+    document = given.get("item") or named("document", DOCUMENTS)
+    if document in frame.columns and (given.get("label") or named("type", TYPES)) is not None:
+        for shape, numbers in ((SPANS, SPANNED), (BOXES, BOXED)):
+            places = [name for role, names in numbers.items() if (name := named(role, names)) is not None]
+            numeric = len(places) == len(numbers) and all(frame.schema[name].is_numeric() for name in places)
+            # Numbers that are the same in all of an item belong to the item, and are no places in it.
+            if numeric and frame.select(document, *places).n_unique() > frame[document].n_unique():
+                return shape
+    item, label = named("item", ALIASES["item"]), named("label", NAMES)
+    return TAGS if item is not None and label is not None and are_tags(frame[label]) else None

@@ -5,17 +5,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from anml.core.domain import BOXES as BOXES
-from anml.core.domain import GRADES as GRADES
-from anml.core.domain import PREFERENCE as PREFERENCE
 from anml.core.domain import SHAPES as SHAPES
-from anml.core.domain import SPANS as SPANS
-from anml.core.domain import TAGS as TAGS
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, is_named, need, shown
 
+PREFERENCE, GRADES, TAGS, SPANS, BOXES = SHAPES
 # Options that name a role, where they are not called like it.
 OPTIONS = {"document": "item", "type": "label"}
 # What readers are told by the user: names of columns, of a question, of a file beside.
