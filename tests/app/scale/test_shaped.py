@@ -121,3 +121,14 @@ def test_credentials_times_and_what_is_known_go_by_an_engine_as_in_memory(tmp_pa
     assert memory.samples["v"].n_unique() > 2
     alike(sliced.contributors.sort("contributor"), memory.contributors.sort("contributor"))
     alike(read_run(tmp_path / "run").samples, memory.samples)
+
+
+def test_rays_workers_say_what_memory_says(tmp_path):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    frame = SHAPED["spans"]()
+    place = written(frame, tmp_path / "data", frame.height // 3)
+    sliced = anml.audit(place, task="spans", engine="ray", out=tmp_path / "run")
+    memory = anml.audit(frame, task="spans")
+    assert read_run(tmp_path / "run").info["slices"] > 1
+    alike(sliced.contributors.sort("contributor"), memory.contributors.sort("contributor"))
+    alike(sliced.result.shape.tables["spans"], memory.result.shape.tables["spans"])
