@@ -207,3 +207,17 @@ def test_two_kinds_of_answers_are_those_that_were_given():
     found = anml.audit(frame, task="preference", contributor="judge")
     assert set(found.samples["suggested"]) <= {"first", "equal"}
     assert found.contributors["ties"].mean() == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_chats_in_another_order_are_not_taken_for_the_same_rows():
+    rows = [
+        {"chosen": [{"role": "assistant", "content": f"a{k % 7}"}], "judge": f"j{k % 4}",
+         "rejected": [{"role": "assistant", "content": f"b{k % 5}"}]}
+        for k in range(80)
+    ]  # fmt: skip
+    found = anml.audit(pl.DataFrame(rows), task="preference", contributor="judge")
+    swapped = [{key: row[key] for key in ("judge", "rejected", "chosen")} for row in rows]
+    for same in (rows, swapped, pl.DataFrame(rows), pl.DataFrame(rows).to_pandas()):
+        assert len(found.weights_for(same).w) == 80
+    with pytest.raises(InputError, match="these are other rows, or another order; name a key"):
+        found.weights_for(rows[::-1])

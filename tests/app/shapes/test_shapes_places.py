@@ -9,6 +9,7 @@ from marked_texts import marked, texts
 import anml
 from anml.app.relabel.files import relabel_file
 from anml.app.relabel.queue import Looking
+from anml.core.errors import UnsupportedError
 from anml.core.people.words import ACCUSED
 from anml.intake.source import read_source
 
@@ -164,6 +165,8 @@ def test_frames_of_pandas_have_rows_of_their_own():
         task="spans",
     )
     assert found.samples.index.tolist() == list(range(len(found.samples)))
+    with pytest.raises(UnsupportedError, match="weights of spans belong to judgements of items"):
+        found.weights_for(frame)
 
 
 def regions(kind, value, people=3, tasks=6, **more):

@@ -40,10 +40,7 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     chats = [name for name in frame.columns if frame.schema[name].is_nested()]
     # Lists of messages, as chats are compared, by the text of them.
     for name in chats:
-        texts = (
-            None if c is None else json.dumps(c, ensure_ascii=False, default=str)
-            for c in frame[name].to_list()
-        )
+        texts = (None if chat is None else chat_text(chat) for chat in frame[name].to_list())
         frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
     frame, first, second, choice = _columns(frame, given)
     contributor, frame = people(frame, given)
@@ -65,7 +62,7 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     )
     if rows["contributor"].n_unique() < 2:
         raise InputError(f"one contributor alone, {rows['contributor'][0]!r}, made all comparisons")
-    roles = (first, second, choice, contributor, *groups, *chats)
+    roles = (first, second, choice, contributor, *groups)
     kept = beside(frame, roles, rows.columns)
     known = given.get("known")
     if known is not None and not are_flags(as_text(frame[need(frame.columns, known, "known")]).drop_nulls()):
@@ -123,6 +120,11 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
                 f"they are to be ranked within each, name --group {name}"
             )
     return []
+
+
+def chat_text(chat: Any) -> str:
+    """A list of messages as text, whatever the order of their keys."""
+    return json.dumps(chat, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def side_of(word: str) -> str:
