@@ -30,8 +30,8 @@ def weights_for(
     """
     if result.shape is not None and result.shape.kind not in (PREFERENCE, GRADES):
         raise UnsupportedError(
-            f"weights of {result.shape.kind} belong to judgements of items, not to rows of a table; take them "
-            "from samples, by item and contributor"
+            f"weights of {result.shape.kind} belong to judgements of items, not to rows of a table; take "
+            "them from samples, by item and contributor"
         )
     found = result.samples if samples is None else samples
     at = _places(table, _inner(data), key, index)

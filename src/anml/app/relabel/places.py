@@ -18,7 +18,7 @@ from anml.intake.file import File
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.preference import FIRST, SECOND
-from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, by_letter, spans_of
+from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
 from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
@@ -131,7 +131,7 @@ def _region(
         own = drawn["value"]
         place = {name: float({**own, **(own.get("globalOffsets") or {})}[name]) for name in numbers}
         if text is not None and own.get("text"):
-            by_letter(text, place, own["text"])
+            place = in_letters(text, place, own["text"]) or place
         if place == value:
             value = {**own}
             break

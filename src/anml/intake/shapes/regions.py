@@ -1,7 +1,7 @@
 """Marks of labelling tools: Label Studio's regions, Prodigy's and doccano's lines, and CoNLL's columns."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -35,53 +35,33 @@ def label_studio_marks(tasks: list[dict[str, Any]], given: Given, kind: str) -> 
         base = {"document": each.item, "contributor": each.who, **each.beside}
         marks.append(base)
         data = record(each.task.get("data"), f"data of task {each.item}")
+        strings = [text for text in (data.get("text"), *data.values()) if isinstance(text, str)]
         for value in _regions(each, given, kind):
-            quoted = value.pop("quoted", None)
-            if kind == SPANS and each.item not in texts and quoted:
-                texts[each.item] = _quoting(data, value, quoted)
-            if quoted and isinstance(text := texts.get(each.item), str):
-                by_letter(text, value, quoted)
-            marks.append(base | value)
+            quoted = value.pop("quoted")
+            # The text is the one that regions quote: there may be titles and names beside.
+            if kind == SPANS and quoted and texts.get(each.item) is None:
+                texts[each.item] = next((t for t in strings if in_letters(t, value, quoted)), None)
+            text = texts.get(each.item)
+            marks.append(base | value | ((text and quoted and in_letters(text, value, quoted)) or {}))
         if kind == SPANS and texts.get(each.item) is None:
-            texts[each.item] = data.get("text") or _only_text(data)
+            texts[each.item] = data.get("text") or (strings[0] if len(strings) == 1 else None)
     html = any("hypertextlabels" in str(task.get("annotations")) for task in tasks)
-    made = _made(
-        marks, {} if html or kind != SPANS else texts, next(iter(REGIONS[kind].values())), tuple(said)
-    )
+    numbers = next(iter(REGIONS[kind].values()))
+    made = _made(marks, {} if html or kind != SPANS else texts, numbers, tuple(said))
     # Places of boxes are shares of a picture's sides, so that its size is known.
     return made if kind == SPANS else made._replace(lengths=pl.DataFrame())
 
 
-def _only_text(data: dict[str, Any]) -> str | None:
-    texts = [value for value in data.values() if isinstance(value, str)]
-    return texts[0] if len(texts) == 1 else None
-
-
-def _quoting(data: dict[str, Any], value: dict[str, Any], quoted: str) -> str | None:
-    """The text of a task in which a region quotes what it marks: there may be titles and names beside."""
-    texts = [data.get("text"), *data.values()]
-    texts = [text for text in texts if isinstance(text, str)]
-    return next(
-        (text for text in texts if _quotes(text, value, quoted) or _in_halves(text, value) == quoted), None
-    )
-
-
-def _quotes(text: str, value: dict[str, Any], quoted: str) -> bool:
-    return text[int(value["start"]) : int(value["end"])] == quoted
-
-
-def _in_halves(text: str, value: dict[str, Any]) -> str:
-    """What is marked where letters beyond 16 bits count twice, as browsers count them."""
-    halves = text.encode("utf-16-le")[2 * int(value["start"]) : 2 * int(value["end"])]
-    return halves.decode("utf-16-le", "replace")
-
-
-def by_letter(text: str, value: dict[str, Any], quoted: str) -> None:
-    """Count a region's place in letters where its quotation shows that a browser counted halves of them."""
-    if _quotes(text, value, quoted) or _in_halves(text, value) != quoted:
-        return
-    before = text.encode("utf-16-le")[: 2 * int(value["start"])].decode("utf-16-le", "replace")
-    value |= {"start": float(len(before)), "end": float(len(before) + len(quoted))}
+def in_letters(text: str, place: Mapping[str, Any], quoted: str) -> dict[str, float] | None:
+    """A place in letters, by what it quotes: browsers may count halves of some; None if it quotes otherwise."""
+    start, end = int(place["start"]), int(place["end"])
+    if text[start:end] == quoted:
+        return {"start": float(start), "end": float(end)}
+    halves = text.encode("utf-16-le")
+    if halves[2 * start : 2 * end].decode("utf-16-le", "replace") != quoted:
+        return None
+    start = len(halves[: 2 * start].decode("utf-16-le", "replace"))
+    return {"start": float(start), "end": float(start + len(quoted))}
 
 
 def _regions(of: Finished, given: Given, kind: str) -> Iterable[dict[str, Any]]:
