@@ -185,3 +185,9 @@ def test_parts_of_speech_are_no_spans():
         conll_marks("EU NNP B-ORG\nrejects VBZ O\n")
     with pytest.raises(InputError, match="sentence 1 has tags of 'annotator 2' beside"):
         conll_marks("EU B-ORG ?\nrejects O O\n")
+
+
+def test_the_last_line_of_somebody_on_a_text_counts():
+    made = line_marks([line("Ann met", "ann", (0, 3, "A")), line("Ann met", "ann", (4, 7, "B"))], {}, "spans")
+    assert made.marks["type"].to_list() == ["B"]
+    assert made.warnings == ("1 line left out: the same person annotated the text again later",)

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from anml.core.errors import InputError, UnsupportedError
+from anml.core.words import counted
 from anml.intake.contributions import IS_TRUTH, SPENT, record, utc_text
 from anml.intake.label_studio import Finished, finished
 from anml.intake.shapes.places import Marks
@@ -53,7 +54,7 @@ def label_studio_marks(tasks: list[dict[str, Any]], given: Given, kind: str) -> 
 
 
 def in_letters(text: str, place: Mapping[str, Any], quoted: str) -> dict[str, float] | None:
-    """A place in letters, by what it quotes: browsers may count halves of some; None if it quotes otherwise."""
+    """A place in letters, by what it quotes: browsers may count halves; None if it quotes otherwise."""
     start, end = int(place["start"]), int(place["end"])
     if text[start:end] == quoted:
         return {"start": float(start), "end": float(end)}
@@ -90,9 +91,9 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     """Lines of Prodigy (text, spans, who) or of doccano (text, label or entities, who)."""
     if kind != SPANS:
         raise UnsupportedError(f"{kind} cannot be read from lines of texts with spans")
-    marks: list[dict[str, Any]] = []
+    last: dict[tuple[str, str], list[dict[str, Any]]] = {}
     texts: dict[str, str] = {}
-    left = 0
+    left = again = 0
     for number, entry in enumerate(entries):
         text = entry.get("text")
         if not isinstance(text, str):
@@ -111,10 +112,16 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
                 f"line {number + 1} has another text than an earlier one of document {document!r}"
             )
         base = {"document": document, "contributor": str(who), "time": utc_text(entry.get("_timestamp"))}
-        marks += [base, *(base | each for each, _ in spans_of(entry, number))]
+        again += (document, str(who)) in last
+        last[document, str(who)] = [base, *(base | each for each, _ in spans_of(entry, number))]
         texts[document] = text
-    said = (f"{left} lines that were rejected or ignored were left out",) if left else ()
-    return _made(marks, texts, ("start", "end"), said)
+    said = [f"{left} lines that were rejected or ignored were left out"] if left else []
+    said += (
+        [f"{counted(again, 'line')} left out: the same person annotated the text again later"]
+        if again
+        else []
+    )
+    return _made([mark for of in last.values() for mark in of], texts, ("start", "end"), tuple(said))
 
 
 def _called(text: str, texts: dict[str, str]) -> str:

@@ -30,10 +30,9 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
     sets = _sets(frame[label])
     seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=pl.Series(sets))
     seen = seen.hstack(beside(frame, (item, contributor, label), (*seen.columns, *MADE)))
-    known, warnings = given.get("known"), []
+    known = given.get("known")
     if known is not None:
-        need(seen.columns, known, "known")
-        seen = seen.with_columns(_known_sets(seen[known]))
+        seen = seen.with_columns(_known_sets(seen[need(seen.columns, known, "known")], sets))
     keys = ["thing", "contributor"]
     if again := seen.height - seen.select(keys).n_unique():
         # Rows of one tag each, or somebody who came back: together they are one set.
@@ -41,9 +40,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
         seen = seen.group_by(keys, maintain_order=True).agg(together, rest)
         said.append(f"{counted(again, 'row')} of an item by a contributor who has one there already: one set")
-    ticked = [seen.select("thing", tag="tags")]
-    if known is not None and seen.schema[known] == pl.List(pl.String):
-        ticked.append(seen.select("thing", tag=known))
+    ticked = [seen.select("thing", tag=name) for name in ("tags", known) if name is not None]
     some = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
     if some.is_empty():
         raise InputError(f"column {label!r} has no tag in any row")
@@ -54,7 +51,9 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         item=pl.format("{} · {}", "thing", "tag"), label=pl.when(has).then(pl.lit(YES)).otherwise(pl.lit(NO))
     )
     if known is not None:
-        rows = rows.with_columns(_known_tag(rows, known))
+        right = pl.col(known).list.contains(pl.col("tag"))
+        told = pl.when(right).then(pl.lit(YES)).when(~right).then(pl.lit(NO))
+        rows = rows.with_columns(told.alias(known))
     if rows.join(some, on=["thing", "tag"]).filter(pl.col("label") == NO).is_empty():
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
     empty = int((seen["tags"].list.len() == 0).sum())
@@ -105,23 +104,15 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str | Non
     return frame, SEVERAL, [f"columns {', '.join(several[:12])} say which tags an item has"]
 
 
-def _known_sets(series: pl.Series) -> pl.Series:
-    """Known sets as lists, or marks of sets that are right; null where nothing is known."""
-    if not series.dtype.is_nested() and are_flags(as_text(series).drop_nulls()):
-        right, _ = read_flags(series, "known")
-        return pl.Series(series.name, [True if each else None for each in right], dtype=pl.Boolean)
-    gaps = series.is_null()
-    sets = [None if gap else of for gap, of in zip(gaps, _sets(series), strict=True)]
-    return pl.Series(series.name, sets, dtype=pl.List(pl.String))
-
-
-def _known_tag(rows: pl.DataFrame, known: str) -> pl.Series:
-    """Whether a tag is known to be right on an item: by a set that is known, or marked as right."""
-    if rows.schema[known] == pl.Boolean:
-        return rows.select(pl.when(known).then("label").alias(known)).to_series()
-    has = pl.col(known).list.contains(pl.col("tag"))
-    told = pl.when(has).then(pl.lit(YES)).when(~has).then(pl.lit(NO))
-    return rows.select(told.alias(known)).to_series()
+def _known_sets(series: pl.Series, given: list[list[str]]) -> pl.Series:
+    """Known sets, or those given where they are marked as right; null where nothing is known."""
+    known, sets = series.is_not_null().to_list(), given
+    if series.dtype.is_nested() or not are_flags(as_text(series).drop_nulls()):
+        sets = _sets(series)
+    else:
+        known = read_flags(series, "known")[0].tolist()
+    told = [of if one else None for one, of in zip(known, sets, strict=True)]
+    return pl.Series(series.name, told, dtype=pl.List(pl.String))
 
 
 def _sets(series: pl.Series) -> list[list[str]]:
