@@ -10,7 +10,7 @@ from anml.intake.argilla import read_argilla
 from anml.intake.contributions import Contributions
 from anml.intake.croissant import read_croissant
 from anml.intake.crowd import PRESETS, read_crowd
-from anml.intake.file import JSON, File, as_file
+from anml.intake.file import JSON, PAIR, File, as_file
 from anml.intake.label_studio import read_label_studio
 from anml.intake.mapped import read_mapped
 from anml.intake.shapes.read import SPAN_FORMATS
@@ -81,7 +81,7 @@ def _of_json(value: Any, name: str) -> str:
         return "prodigy"
     if "text" in keys and keys & {"label", "labels", "entities"}:
         return "doccano"
-    if keys >= {"chosen", "rejected"}:
+    if keys >= PAIR:
         return TABLE
     raise InputError(
         f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file: "

@@ -15,6 +15,8 @@ from anml.intake.tables import Table, file_bytes, read_table
 
 LARGEST_FILE = 2 * 1024**3
 JSON = (".json", ".jsonl", ".ndjson")
+# Keys of lines that are rows of a table.
+PAIR = {"chosen", "rejected"}
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,13 @@ class File:
 
     @cached_property
     def table(self) -> Table:
-        """What is in it, as a table; of lines of JSON the keys are the columns."""
-        if self.path.suffix.lower() not in JSON:
+        """What is in it, as a table; of JSON only pairs, chosen and rejected, are one."""
+        rows = self.json if self.path.suffix.lower() in JSON else None
+        first = rows[0] if isinstance(rows, list) and rows else None
+        if not isinstance(first, dict) or not first.keys() >= PAIR:
             return read_table(self.path)
         try:
-            frame = pl.DataFrame(self.json, infer_schema_length=None)
+            frame = pl.DataFrame(rows, infer_schema_length=None)
         except (TypeError, ValueError, pl.exceptions.PolarsError):
             raise InputError(
                 f"{self.path.name} is JSON, but no list of rows with the same kinds of values"
