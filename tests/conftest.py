@@ -53,7 +53,7 @@ SLOW = {
 }  # fmt: skip
 # Of modules that are quick otherwise.
 SLOW_TESTS = {
-    "test_audit_twice_in_processes_of_their_own",
+    "test_audit_twice_in_processes_of_their_own", "test_rays_workers_say_what_memory_says",
     "test_demo_finds_the_bad_contributors_and_its_model_predicts",
     "test_every_block_runs_or_says_why_not", "test_the_site_builds_strictly_and_fetches_nothing",
     "test_early_stopped_default_keeps_more", "test_two_rounds_from_list_to_list_with_progress_and_cost",

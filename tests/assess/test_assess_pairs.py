@@ -22,7 +22,7 @@ def made(ties=True, rows=60, people=12, seed=0):
 @pytest.mark.parametrize("ties", [True, False])
 def test_truth_and_predictions_are_in_the_order_of_the_classes(ties):
     first, second, y, who, scores = made(ties)
-    belief, compared = believe_pairs(first, second, y, 3 if ties else 2, who)
+    belief, compared = believe_pairs(first, second, y, (2, 0, 1) if ties else (0, 1), who)
     assert belief.truth.shape == belief.predicted.shape == (len(y), 3 if ties else 2)
     assert belief.truth.sum(axis=1) == pytest.approx(np.ones(len(y)), abs=1e-6)
     clear = np.abs(scores[first] - scores[second]) > 2.5
@@ -33,7 +33,7 @@ def test_truth_and_predictions_are_in_the_order_of_the_classes(ties):
 
 def test_who_does_not_look_is_believed_less():
     first, second, y, who, _ = made()
-    belief, compared = believe_pairs(first, second, y, 3, who)
+    belief, compared = believe_pairs(first, second, y, (2, 0, 1), who)
     people = belief.contributors
     assert people.verdict[0] == "no better than guessing"
     assert belief.p_correct[who == 0].mean() < 0.3 < 0.8 < belief.p_correct[who > 0].mean()

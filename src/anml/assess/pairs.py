@@ -1,5 +1,6 @@
 """What is believed of comparisons and of those who made them, as the rest of the program reads a belief."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,10 @@ from anml.core.stats import Estimate, beta_interval
 
 # Of a hundred choices of somebody careful so many are slips.
 SLIPS = 0.05
+# What is known counts as the word of so many.
+VOUCHED = 5
+# Rows of the mean that are added to those of like credentials.
+FEW = 20
 
 
 class Compared(NamedTuple):
@@ -26,30 +31,40 @@ class Compared(NamedTuple):
     words: list[str]
 
 
-def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -> tuple[Belief, Compared]:
-    """Believe comparisons: `y` are codes of first and second, or of tie, first and second.
+def believe_pairs(
+    first: Ints, second: Ints, y: Ints, codes: Sequence[int], who: Ints, truth: Ints | None = None,
+    standing: Floats | None = None,
+) -> tuple[Belief, Compared]:  # fmt: skip
+    """Believe comparisons: `y` are classes, and `codes` what each is: 0 first, 1 second, 2 tie.
 
     A choice is right where it was made by looking: how likely that is follows from what somebody careful
     would choose, by the others' comparisons, against a guess or a slip. The truth of a pair is which of the
     two is better; as many pairs are equal as were called so. People who copy each other are one judge.
+    `truth` are classes known to be right, -1 elsewhere; that counts as the word of `VOUCHED` careful judges.
+    `standing` is what credentials say of each row, in [0, 1].
     """
-    ties = classes == 3
-    choice = (y - 1) % 3 if ties else y
+    choice = np.asarray(codes)[y]
     shown = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
     judge = copy_groups(shown, who, y)
     once, same = _once(shown, who, y, judge)
-    fit = fit_pairs(first[once], second[once], choice[once], judge[who[once]])
-    people = judges(fit)
+    rows = np.column_stack([first, second, choice, judge[who]])[once]
+    told = np.full(len(y), -1) if truth is None else np.where(truth >= 0, np.asarray(codes)[truth], -1)
+    fit = fit_pairs(*np.concatenate([rows, _vouched(first, second, told, int(judge.max()) + 1)]).T)
+    people = judges(fit).at(np.arange(int(judge.max()) + 1))
     words, false = words_for(people)
-    order = [TIE, 0, 1] if ties else [0, 1]
-    seen = left_out(fit)[:, order]
-    p = np.clip(_looked(fit, people, seen, y[once]), 1e-9, 1 - 1e-9)[same]
-    seen, people, words = seen[same], people.at(judge), [words[k] for k in judge]
+    seen = left_out(fit)[: len(once)]
+    p = np.clip(_looked(people, seen, *rows[:, 2:].T), 1e-9, 1 - 1e-9)[same]
+    credentials = np.zeros(len(y)) if standing is None else _credentials(p, standing)
+    p = np.asarray(special.expit(special.logit(p) + credentials))
+    p = np.where(told < 0, p, np.where(told == choice, 1 - 1e-9, 1e-9))
+    seen, people, words = seen[same][:, codes], people.at(judge), [words[k] for k in judge]
     wrong = 1 - float(p.mean())
     found = _contributor(people, words, false, p, who, len(judge))
+    better = _better(fit, first, second, choice)
+    better[told >= 0] = np.eye(3)[told[told >= 0]]
     belief = Belief(
-        **in_parts(p, p.mean(), np.zeros(len(y)), found, who),
-        truth=_better(fit, first, second, choice)[:, order],
+        **in_parts(p, p.mean(), credentials, found, who),
+        truth=better[:, codes],
         predicted=np.log(np.maximum(seen, 1e-12)),
         shares={},
         wrong=Estimate(wrong, float((p < 0.05).mean()), max(float((p < 0.5).mean()), wrong)),
@@ -57,6 +72,20 @@ def believe_pairs(first: Ints, second: Ints, y: Ints, classes: int, who: Ints) -
         by_others=True,
     )
     return belief, Compared(fit, people, words)
+
+
+def _credentials(p: Floats, standing: Floats) -> Floats:
+    """Log-odds of looking among rows of like credentials against all, as one step of EM has them."""
+    group = np.unique(np.round(20 * standing), return_inverse=True)[1]
+    share = (np.bincount(group, p) + FEW * p.mean()) / (np.bincount(group) + FEW)
+    return np.asarray(np.clip(special.logit(share) - special.logit(p.mean()), -2, 2)[group])
+
+
+def _vouched(first: Ints, second: Ints, told: Ints, people: int) -> Ints:
+    """What is known of pairs as comparisons of judges after the last: first, second, choice and judge."""
+    known = np.unique(np.column_stack([first, second, told])[told >= 0], axis=0)
+    each = np.repeat(np.arange(VOUCHED) + people, len(known))
+    return np.column_stack([np.tile(known, (VOUCHED, 1)), each])
 
 
 def _once(shown: Ints, who: Ints, y: Ints, judge: Ints) -> tuple[Ints, Ints]:
@@ -101,15 +130,13 @@ def left_out(fit: PairFit) -> Floats:
     return found
 
 
-def _looked(fit: PairFit, people: Judges, seen: Floats, y: Ints) -> Floats:
+def _looked(people: Judges, seen: Floats, choice: Ints, who: Ints) -> Floats:
     """Probability that each choice was made by looking, against a guess, a slip, or choosing the worse."""
-    n = np.arange(len(y))
-    given = seen[n, y]
-    swap = [0, 2, 1] if seen.shape[1] == 3 else [1, 0]
-    usual = np.bincount(y, minlength=seen.shape[1]) / len(y)
-    guess = np.maximum(people.guess, SLIPS)[fit.who] * usual[y]
-    worse = people.reversed[fit.who] * seen[:, swap][n, y]
-    careful = np.clip(1 - people.guess - people.reversed, 1e-9, 1)[fit.who] * given
+    n = np.arange(len(choice))
+    usual = np.bincount(choice, minlength=3) / len(choice)
+    guess = np.maximum(people.guess, SLIPS)[who] * usual[choice]
+    worse = people.reversed[who] * seen[:, [1, 0, TIE]][n, choice]
+    careful = np.clip(1 - people.guess - people.reversed, 1e-9, 1)[who] * seen[n, choice]
     return np.asarray(careful / (careful + guess + worse))
 
 

@@ -11,7 +11,7 @@ from anml.core.errors import InputError
 SIGNALS = ("q", "v", "r", "t")
 Task = Literal["classification", "regression"]
 # Judgements that are no classes of their own: they are made into labels of items, or have a model.
-SHAPES = ("preference", "ordinal", "tags", "spans", "boxes")
+SHAPES = PREFERENCE, GRADES, TAGS, SPANS, BOXES = "preference", "ordinal", "tags", "spans", "boxes"
 Level = Literal["sample", "contributor"]
 Select = Literal["top", "draw", "weight"]
 

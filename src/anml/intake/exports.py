@@ -10,14 +10,13 @@ from anml.intake.argilla import read_argilla
 from anml.intake.contributions import Contributions
 from anml.intake.croissant import read_croissant
 from anml.intake.crowd import PRESETS, read_crowd
-from anml.intake.file import File, as_file
+from anml.intake.file import JSON, PAIR, File, as_file
 from anml.intake.label_studio import read_label_studio
 from anml.intake.mapped import read_mapped
 from anml.intake.shapes.read import SPAN_FORMATS
 
 Chosen = dict[str, str | None]
 AUTO, TABLE = "auto", "table"
-JSON = (".json", ".jsonl", ".ndjson")
 CONLL = (".conll", ".iob", ".bio")
 # Columns by which the results of a platform are known.
 MARKS = {"toloka": {"ASSIGNMENT:worker_id"}, "mturk": {"HITId", "WorkerId", "AssignmentStatus"}}
@@ -82,6 +81,8 @@ def _of_json(value: Any, name: str) -> str:
         return "prodigy"
     if "text" in keys and keys & {"label", "labels", "entities"}:
         return "doccano"
+    if keys >= PAIR:
+        return TABLE
     raise InputError(
         f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file: "
         "none of annotations, responses or recordSet is in it"

@@ -6,11 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
+from anml.intake.plain import plain
 from anml.intake.tables import Table, file_bytes, read_table
 
 LARGEST_FILE = 2 * 1024**3
+JSON = (".json", ".jsonl", ".ndjson")
+# Keys of lines that are rows of a table.
+PAIR = {"chosen", "rejected"}
 
 
 @dataclass(frozen=True)
@@ -21,8 +27,18 @@ class File:
 
     @cached_property
     def table(self) -> Table:
-        """What is in it, as a table."""
-        return read_table(self.path)
+        """What is in it, as a table; of JSON only pairs, chosen and rejected, are one."""
+        rows = self.json if self.path.suffix.lower() in JSON else None
+        first = rows[0] if isinstance(rows, list) and rows else None
+        if not isinstance(first, dict) or not first.keys() >= PAIR:
+            return read_table(self.path)
+        try:
+            frame = pl.DataFrame(rows, infer_schema_length=None)
+        except (TypeError, ValueError, pl.exceptions.PolarsError):
+            raise InputError(
+                f"{self.path.name} is JSON, but no list of rows with the same kinds of values"
+            ) from None
+        return Table(plain(frame), self.path.name, sha256(self._content))
 
     @cached_property
     def json(self) -> Any:
@@ -84,6 +100,7 @@ def _one_or_lines(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            # Not by splitlines, which also ends a line at signs that may stand inside a text.
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
         except json.JSONDecodeError:
             raise error from None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from anml.core.errors import InputError
 from anml.core.words import counted
@@ -67,6 +67,48 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
     left = {name: (f"{name} annotation was", f"{name} annotations were") for name in skipped}
     warnings = [f"{counted(count, *left[name])} left out" for name, count in skipped.items() if count]
     return gather(SOURCE, rows, evidence, warnings)
+
+
+class Finished(NamedTuple):
+    """The last finished annotation of somebody in a task, and what stands beside its labels."""
+
+    item: str
+    task: dict[str, Any]
+    name: str
+    who: str
+    annotation: dict[str, Any]
+    beside: dict[str, Any]
+
+    def results(self, question: str | None = None) -> list[dict[str, Any]]:
+        """What was answered, to a question where one is named."""
+        found = records(self.annotation.get("result"), "the result of an annotation")
+        return [each for each in found if question in (None, each.get("from_name"))]
+
+
+def finished(tasks: list[dict[str, Any]]) -> tuple[list[Finished], list[str]]:
+    """One annotation of each person in each task, the last; what was left out is said."""
+    last: dict[tuple[str, str], Finished] = {}
+    left = again = 0
+    texts: dict[str, Any] = {}
+    for item, task, name, annotation in annotations_of(tasks):
+        if texts.setdefault(item, task.get("data")) != task.get("data"):
+            raise InputError(f"two tasks with other data are called {item}; give every task an id of its own")
+        who = account(annotation.get("completed_by"))
+        if annotation.get("was_cancelled") or who is None:
+            left += 1
+            continue
+        about: dict[str, Any] = {
+            "time": utc_text(annotation.get("created_at")),
+            IS_TRUTH: bool(annotation.get("ground_truth")),
+        }
+        spent = annotation.get(SPENT)
+        about |= {SPENT: float(spent)} if isinstance(spent, int | float) else {}
+        again += (item, who) in last
+        last[item, who] = Finished(item, task, name, who, annotation, about)
+    said = [f"{counted(left, 'annotation')} cancelled, or by nobody, left out"] if left else []
+    twice = counted(again, "annotation")
+    said += [f"{twice} left out: the same person annotated the task again later"] if again else []
+    return [*last.values()], said
 
 
 def account(value: Any) -> str | None:

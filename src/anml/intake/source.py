@@ -20,8 +20,9 @@ from anml.intake.contributions import (
 from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
-from anml.intake.shapes.read import SPAN_FORMATS, holds_tags, reduced, told_shape
-from anml.intake.shapes.shape import SHAPES, TAGS, Shape
+from anml.intake.shapes.grades import read_grades
+from anml.intake.shapes.read import SPAN_FORMATS, reduced, table_shape, told_shape
+from anml.intake.shapes.shape import GRADES, SHAPES, Shape
 from anml.intake.tables import Table, parquet_files, read_parts
 
 # The columns by which rows written by `anml ledger import --out` are known.
@@ -61,8 +62,8 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
     found = recognise(file) if format == AUTO else format
     asked = given.get("task")
     shape = asked if asked in SHAPES else told_shape(file, found) if asked == AUTO else None
-    if shape is None and asked == AUTO and found == TABLE and holds_tags(file.table.frame, given):
-        shape = TAGS
+    if asked == AUTO and found == TABLE:
+        shape = table_shape(file.table.frame, given)
     if shape is not None:
         return shaped_source(file, found, {**given, "task": shape})
     return plain_source(file.table) if found == TABLE else _export(file, found, given)
@@ -70,14 +71,26 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
 
 def shaped_source(file: File | Table, format: str, given: Chosen) -> Source:
     """Judgements of another shape than classes, as labels of items."""
-    made = reduced(file, str(given["task"]), format, given)
-    name = file.name if isinstance(file, Table) else file.path.name
     roles = {"label": "label", "contributor": "contributor", "item": "item"}
-    beside = tuple(column for column in made.rows.columns if column not in roles)
-    table = Table(made.rows, name, file.sha256)
+    warnings, about_v = [], ""
+    if given["task"] == GRADES and isinstance(file, File) and format != TABLE:
+        # A grade is one label of an item: exports are read as those of classes are.
+        plain = _export(file, format, given)
+        made = read_grades(plain.table.frame, {**given, **roles})
+        roles, warnings, about_v = dict(plain.roles), plain.warnings, plain.about_v
+    else:
+        made = reduced(file, str(given["task"]), format, given)
+    name, rows = file.name if isinstance(file, Table) else file.path.name, made.rows
+    if IS_TRUTH in rows.columns:
+        # What somebody said in an annotation that is the ground truth is known.
+        rows = rows.with_columns(pl.when(IS_TRUTH).then("label").alias(KNOWN)).drop(IS_TRUTH)
+        roles |= {KNOWN: KNOWN} if rows[KNOWN].null_count() < rows.height else {}
+    beside = tuple(column for column in rows.columns if column not in roles.values())
+    table = Table(rows, name, file.sha256)
     notes = [f"{name} is judged as {made.shape.kind}", *made.notes]
-    asked = given.get("label")
-    return Source(table, format, format, roles, beside, notes, made.warnings, "", asked, made.shape)
+    warnings = [*warnings, *made.warnings]
+    asked, shape = given.get("label"), made.shape._replace(nested=bool(given.get("nested")))
+    return Source(table, format, format, roles, beside, notes, warnings, about_v, asked, shape)
 
 
 def plain_source(table: Table) -> Source:

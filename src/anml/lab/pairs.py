@@ -177,7 +177,7 @@ def of_anml(session: Session) -> Said:
         fit, who = fit_pairs(first, second, choice, who), session.who[test]
         return predict(fit, session.first[test], session.second[test], np.where(who < fit.people, who, -1))
 
-    _, found = believe_pairs(session.first, session.second, (session.choice + 1) % 3, 3, session.who)
+    _, found = believe_pairs(session.first, session.second, session.choice, (0, 1, 2), session.who)
     return Said(_held_out(session, predicted), found.people.kappa, found.words)
 
 

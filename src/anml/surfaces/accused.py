@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.audit.result import Audited
+from anml.core.domain import BOXES, GRADES, PREFERENCE, SPANS
 from anml.core.people.verdicts import ENOUGH_ROWS as ENOUGH
 from anml.core.people.verdicts import FALSE_DISCOVERIES
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
@@ -19,8 +20,8 @@ HALF, ONE_WAY = 0.5, 0.8
 # Names in one sentence, and sentences.
 MOST_NAMES, MOST_SAID = 5, 3
 NAME, LABEL = 40, 30
-# Judgements that are places: what is wrong is where they are.
-PLACED = ("spans", "boxes")
+# Judgements that are places: what is wrong is where they are, or what they are called.
+PLACED = (SPANS, BOXES)
 
 
 class Sentence(NamedTuple):
@@ -52,9 +53,20 @@ def _does(one: str, many: str, rest: str, short: str = "") -> Finding:
 UNCONFIRMED = _does("labels", "label", "what the others cannot confirm", "others cannot confirm it")
 CONTRADICTS_OTHERS = _does("contradicts", "contradict", "the others")
 ELSEWHERE = _does("marks", "mark", "other places than the others")
+WORSE = _does("chooses", "choose", "what the others hold for worse")
 _NOTHING = "the labels say nothing about the items"
 NO_BETTER = _does("is", "are", f"no better than guessing: {_NOTHING}", _NOTHING)
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
+
+
+def kind_of(result: Audited) -> str | None:
+    """The shape of the judgements; None where they are classes or numbers."""
+    return None if result.shape is None else result.shape.kind
+
+
+def are_right(result: Audited) -> str:
+    """What a share of somebody's judgements is of: a choice counts where it was made by looking."""
+    return "choices were made by looking" if kind_of(result) == PREFERENCE else "labels are right"
 
 
 def who(result: Audited) -> list[Sentence]:
@@ -98,7 +110,7 @@ def less_reliable(result: Audited) -> list[Sentence]:
     does = {name: f"; {found.one}" for name, found in findings(result).items()}
 
     def one(row: dict[str, Any]) -> str:
-        share = f"{row['quality']:.0%} of the labels are right, where others get {row['others']:.0%}"
+        share = f"{row['quality']:.0%} of the {are_right(result)}, where others get {row['others']:.0%}"
         return f"is less reliable: {share}{does.get(row['contributor'], '')}."
 
     less = result.contributors.filter(pl.col("verdict") == LESS)
@@ -115,7 +127,7 @@ def best(result: Audited) -> list[Sentence]:
     low = float(people["quality"].min())  # type: ignore[arg-type]
     rest = "is among your best" if people.height == 1 else "are among your best"
     share = f"{low:.0%}" if people.height == 1 else f"{low:.0%} or more"
-    return [Sentence(_named(people["contributor"].to_list()), f"{rest}: {share} of the labels are right.")]
+    return [Sentence(_named(people["contributor"].to_list()), f"{rest}: {share} of the {are_right(result)}.")]
 
 
 def accusations(result: Audited) -> list[Sentence]:
@@ -164,16 +176,17 @@ def open_reasons(result: Audited) -> dict[str, Finding]:
     """Why each of those who are left open is left open."""
     people = result.contributors
     unsure = people if people.is_empty() else people.filter(pl.col("verdict") == UNSURE)
-    return {row["contributor"]: _left_open(row) for row in unsure.iter_rows(named=True)}
+    what = are_right(result).replace(" were", "").replace(" are", "")
+    return {row["contributor"]: _left_open(row, what) for row in unsure.iter_rows(named=True)}
 
 
-def _left_open(row: dict[str, Any]) -> Finding:
+def _left_open(row: dict[str, Any], what: str) -> Finding:
     if row["rows"] < ENOUGH:
         return TOO_LITTLE
     if row["quality_low"] > row["others"] / 2 and row["quality_high"] >= row["others"]:
         return UNCONFIRMED
     between, others = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}", f"{row['others']:.0%}"
-    rest = f"{between} of the labels right, where others get {others}"
+    rest = f"{between} of the {what}, where others get {others}"
     return _does("has", "have", rest, f"{between} right, others {others}")
 
 
@@ -186,22 +199,32 @@ def findings(result: Audited) -> dict[str, Finding]:
     classes = result.task == "classification"
     usual = _most_common(theirs, "label") if classes else {}
     wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
-    placed = result.shape is not None and result.shape.kind in PLACED
-    confused = _confused(wrong) if classes else {}
-    confused |= dict.fromkeys(accused["contributor"], ELSEWHERE) if placed else {}
+    confused = (_confused(wrong) if classes else {}) | _by_shape(result, accused)
     errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
-        if verdict == GUESSING:
+        if verdict == GUESSING and kind_of(result) not in PLACED:
             share, label = usual.get(name, (0.0, [""]))
             always = _does("always answers", "always answer", _quoted(label[0]))
             found[name] = always if share > ALWAYS else NO_BETTER
-        elif verdict == LESS:
+        elif verdict == LESS and kind_of(result) != PREFERENCE:
             what = confused.get(name) or errs.get(name)
             found |= {} if what is None else {name: what}
         else:
             found[name] = confused.get(name) or errs.get(name) or CONTRADICTS_OTHERS
     return found
+
+
+def _by_shape(result: Audited, people: pl.DataFrame) -> dict[str, Finding]:
+    """What each of these people does, where the shape of their judgements tells it."""
+    kind = kind_of(result)
+    if kind == PREFERENCE:
+        return dict.fromkeys(people["contributor"], WORSE)
+    if kind not in (*PLACED, GRADES):
+        return {}
+    habits = people.select("contributor", "habits").iter_rows()
+    found = {name: Finding(said, said) for name, said in habits if said}
+    return found if kind == GRADES else dict.fromkeys(people["contributor"], ELSEWHERE) | found
 
 
 def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[str]]]:
@@ -246,7 +269,7 @@ def _extent(result: Audited, names: Sequence[str]) -> str:
     """How many rows that is, and how many of them look wrong."""
     rows = int(result.contributors.filter(pl.col("contributor").is_in(names))["rows"].sum())
     p_correct = result.samples.filter(pl.col("contributor").is_in(names))["p_correct"].to_numpy()
-    if not len(p_correct):
+    if not len(p_correct) or kind_of(result) == PREFERENCE:
         return counted(rows, "row")
     return f"{counted(rows, 'row')}, about {rows * float(1 - p_correct.mean()):,.0f} wrong"
 

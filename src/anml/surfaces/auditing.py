@@ -31,7 +31,7 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
         from anml.app.shapes.audit import audit_shape
 
         with shown as progress:
-            result = audit_shape(found.source, request, progress, chosen["nested"])
+            result = audit_shape(found.source, request, progress)
         return finish(result, found, data, chosen), found.source.table
     from anml.app.audit.media import Media, audit_media
     from anml.surfaces.tables import first_rows
@@ -69,7 +69,7 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
 
         found = read(data, chosen)
         end = partial(finish, found=found, data=data, chosen=chosen)
-        shaped = partial(audit_shape_slices, found.source, finish=end, nested=chosen["nested"])
+        shaped = partial(audit_shape_slices, found.source, finish=end)
         request = fit(request, found)
     with shown as progress:
         return audit_in_slices(data, request, engine, address, out, progress, write_report, shaped)

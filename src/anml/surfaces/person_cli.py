@@ -46,18 +46,21 @@ def sentences(found: "people.person.Portrait") -> list[str]:
     """How good the labels are beside those of others, what is confused, and what to do next."""
     from anml.surfaces.accused import change_of
 
-    about = found.about
+    about, name = found.about, shortened(found.about["contributor"], NAME)
+    # Of comparisons, what counts is that somebody looked.
+    what, right = ("choice", "were made by looking") if "discrimination" in about else ("label", "are right")
     said = [
         f"About {about['quality']:.0%} ({about['quality_low']:.0%} to {about['quality_high']:.0%}) of "
-        f"{counted(about['rows'], 'label')} by {shortened(about['contributor'], NAME)} are right; others get "
-        f"{about['others']:.0%} on comparable rows."
+        f"{counted(about['rows'], what)} by {name} {right}; others get {about['others']:.0%} on comparable "
+        "rows."
     ]
+    said += [f"{name}: {habits}."] if (habits := about.get("habits")) else []
     well = found.classes.filter(found.classes["right"] >= found.classes["others"])["label"]
     if len(well) and about["verdict"] not in ACCUSED:
         labels = [f"“{shortened(label, NAME)}”" for label in well.head(MOST_CONFUSED)]
         said.append(f"As good as the others, or better, on {listed(labels)}.")
     if about.get("quality_since") is not None:
-        said.append(f"{shortened(about['contributor'], NAME)} {change_of(about)}")
+        said.append(f"{name} {change_of(about)}")
     top = found.confused.filter(found.confused["rows"] > 1).head(1)
     for right, given, rows in top.iter_rows():
         said.append(f"Most often “{given}” was given where “{right}” is likelier ({rows:,} times).")

@@ -17,7 +17,7 @@ from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
 from anml.core.checks import Ints
-from anml.core.domain import Recipe, Weighting
+from anml.core.domain import GRADES, PREFERENCE, Recipe, Weighting
 from anml.core.profile import Profile
 from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
@@ -45,7 +45,10 @@ class Audit:
         def own(frame: pl.DataFrame) -> pl.DataFrame:
             return typed(frame, table, result.columns)
 
-        self.samples: Any = to_native(own(result.samples), like, result.samples["row"].to_numpy())
+        # Rows of tags, spans and boxes are made of those of a table, and are not those of its index.
+        same = result.shape is None or result.shape.kind in (PREFERENCE, GRADES)
+        rows = result.samples["row"].to_numpy() if same else None
+        self.samples: Any = to_native(own(result.samples), like, rows)
         self.contributors: Any = to_native(own(result.contributors), like)
         self.items: Any = None if result.items is None else to_native(own(result.items), like)
 

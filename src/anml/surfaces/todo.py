@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 from anml.app.audit.result import Audited
+from anml.core.domain import PREFERENCE
 from anml.core.people.consensus import CLEAR
 from anml.core.people.words import ACCUSED, LESS
 from anml.core.words import counted
-from anml.surfaces.accused import NAME
+from anml.surfaces.accused import NAME, kind_of
 from anml.surfaces.names import names_listed
 from anml.surfaces.tables import queue
 
@@ -100,4 +101,8 @@ def _needed(result: Audited) -> str:
     people = result.contributors
     asked = people["settled_by"].to_list() if "settled_by" in people.columns else []
     rows, whom = sum(asked), sum(each > 0 for each in asked)
-    return f"known labels for about {counted(rows, 'row')} of {counted(whom, 'contributor')}" if whom else ""
+    if not whom:
+        return ""
+    if kind_of(result) == PREFERENCE:
+        return f"about {counted(rows, 'more comparison')} by {counted(whom, 'contributor')}"
+    return f"known labels for about {counted(rows, 'row')} of {counted(whom, 'contributor')}"

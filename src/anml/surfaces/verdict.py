@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited
+from anml.core.domain import PREFERENCE
 from anml.core.words import listed
+from anml.surfaces.accused import kind_of
 from anml.surfaces.todo import reason_for_doubt, sampled
 
 BRANCHES = {
@@ -79,7 +81,8 @@ def decided(result: Audited) -> list[str]:
         if judged
         else BRANCHES.get(result.gate.branch, result.gate.branch)
     )
-    return [f"{how}: {result.gate.reason}.", f"Kept {share}; {looks_wrong(result)} of labels look wrong."]
+    wrong = "choices were made without looking" if kind_of(result) == PREFERENCE else "labels look wrong"
+    return [f"{how}: {result.gate.reason}.", f"Kept {share}; {looks_wrong(result)} of {wrong}."]
 
 
 def _judges(result: Audited) -> str:

@@ -97,7 +97,38 @@ def test_what_is_wrong_with_the_data_is_said_before_anything_is_written(tmp_path
     with pytest.raises(InputError, match="ends before it begins"):
         anml.audit(place, task="spans", engine="local", out=tmp_path / "run")
     place = written(SHAPED["preference"](), tmp_path / "pairs", 200)
-    for wrong in ({"known": "judge"}, {"nested": True}):
+    for wrong in ({"gold": "topic"}, {"nested": True}):
         with pytest.raises(UnsupportedError, match=f"{next(iter(wrong))} is "):
             anml.audit(place, task="preference", engine="local", out=tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("task", SHAPED)
+def test_credentials_times_and_what_is_known_go_by_an_engine_as_in_memory(tmp_path, task):
+    frame = SHAPED[task]().with_row_index("number")
+    label = {"preference": "choice", "ordinal": "grade", "tags": "tags"}.get(task)
+    known = pl.lit("true") if label is None else pl.col(label).cast(pl.String)
+    frame = frame.with_columns(
+        checked=(pl.col("number") % 4) / 4,
+        at=pl.lit("2026-01-0") + (1 + pl.col("number") % 9).cast(pl.String),
+        truth=pl.when(pl.col("number") % 11 == 0).then(known),
+    ).drop("number")
+    asked = {"verification": "checked", "time": "at", "known": "truth"}
+    place = written(frame, tmp_path / "data", frame.height // 3)
+    sliced = anml.audit(place, task=task, engine="local", out=tmp_path / "run", **asked)
+    memory = anml.audit(frame, task=task, **asked)
+    assert memory.samples["known_right"].drop_nulls().len()
+    assert memory.samples["v"].n_unique() > 2
+    alike(sliced.contributors.sort("contributor"), memory.contributors.sort("contributor"))
+    alike(read_run(tmp_path / "run").samples, memory.samples)
+
+
+def test_rays_workers_say_what_memory_says(tmp_path):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    frame = SHAPED["spans"]()
+    place = written(frame, tmp_path / "data", frame.height // 3)
+    sliced = anml.audit(place, task="spans", engine="ray", out=tmp_path / "run")
+    memory = anml.audit(frame, task="spans")
+    assert read_run(tmp_path / "run").info["slices"] > 1
+    alike(sliced.contributors.sort("contributor"), memory.contributors.sort("contributor"))
+    alike(sliced.result.shape.tables["spans"], memory.result.shape.tables["spans"])

@@ -102,7 +102,7 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"known": "judge"}, UnsupportedError, "known is not for judgements"),
+        ({"gold": "judge"}, UnsupportedError, "gold is not for judgements"),
         ({"engine": "local", "out": "x"}, InputError, "an engine reads Parquet files"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
     ],
@@ -153,3 +153,71 @@ def test_chats_are_compared_by_their_messages():
     found = two.weights_for(some.to_dicts(), key="id")
     np.testing.assert_array_equal(found.w, two.samples["weight"].to_numpy()[some["id"].to_numpy()])
     assert two.weights_for(plain.with_columns(asked, *chat)).w.tolist() == two.samples["weight"].to_list()
+
+
+def test_a_choice_made_without_looking_may_be_right_all_the_same():
+    frame = comparisons(rows=60)
+    found = anml.audit(frame, task="preference", contributor="judge", group="topic")
+    (table,) = found.result.shape.tables.values()
+    score = {
+        (group, name): value for group, name, value in table.select("group", "candidate", "score").rows()
+    }
+    told = found.samples.join(frame.with_row_index("row").cast({"row": pl.Int64}), on="row")
+    for row in told.to_dicts():
+        gap = score[row["topic"], row["first"]] - score[row["topic"], row["second"]]
+        if abs(gap) > 1.5:
+            assert row["suggested"] == ("first" if gap > 0 else "second")
+    # What to look at is which of two is better, and that is not sure.
+    assert (found.relabel()["probability"] < 0.9).all()
+
+
+def test_what_is_known_of_pairs_is_counted():
+    frame = comparisons(rows=60)
+    right = anml.audit(frame, task="preference", contributor="judge", group="topic")
+    pair = right.samples.filter(pl.col("p_suggested") < 0.6).row(0, named=True)
+    other = "second" if pair["suggested"] == "first" else "first"
+    truth = pl.when(pl.int_range(pl.len()) == pair["row"]).then(pl.lit(other))
+    known = anml.audit(
+        frame.with_columns(truth=truth), task="preference", contributor="judge", group="topic", known="truth"
+    )
+    row = known.samples.filter(pl.col("row") == pair["row"]).row(0, named=True)
+    assert (row["answer"], row["suggested"]) == (other, other)
+    assert row["p_correct"] == pytest.approx(float(row["label"] == other), abs=1e-6)
+    ranks = [
+        dict(each.result.shape.tables["ranking"].filter(pl.col("group") == frame["topic"][pair["row"]])
+             .select("candidate", "score").rows())
+        for each in (right, known)
+    ]  # fmt: skip
+    one, two = frame["first"][pair["row"]], frame["second"][pair["row"]]
+    before, after = (each[one] - each[two] for each in ranks)
+    assert after > before if other == "first" else after < before
+
+
+def test_credentials_move_the_weights_of_pairs():
+    frame = comparisons(rows=60)
+    bad = pl.col("judge") == frame["judge"].unique().sort()[0]
+    frame = frame.with_columns(checked=pl.when(bad).then(0.1).otherwise(0.9))
+    found = anml.audit(frame, task="preference", contributor="judge", verification="checked")
+    assert found.samples["from_credentials"].n_unique() == 2
+
+
+def test_two_kinds_of_answers_are_those_that_were_given():
+    rows = [(f"c{k % 4}", f"c{(k + 1) % 4}", f"j{k % 5}", "tie" if k % 3 else "a") for k in range(60)]
+    frame = pl.DataFrame(rows, schema=["first", "second", "judge", "choice"], orient="row")
+    found = anml.audit(frame, task="preference", contributor="judge")
+    assert set(found.samples["suggested"]) <= {"first", "equal"}
+    assert found.contributors["ties"].mean() == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_chats_in_another_order_are_not_taken_for_the_same_rows():
+    rows = [
+        {"chosen": [{"role": "assistant", "content": f"a{k % 7}"}], "judge": f"j{k % 4}",
+         "rejected": [{"role": "assistant", "content": f"b{k % 5}"}]}
+        for k in range(80)
+    ]  # fmt: skip
+    found = anml.audit(pl.DataFrame(rows), task="preference", contributor="judge")
+    swapped = [{key: row[key] for key in ("judge", "rejected", "chosen")} for row in rows]
+    for same in (rows, swapped, pl.DataFrame(rows), pl.DataFrame(rows).to_pandas()):
+        assert len(found.weights_for(same).w) == 80
+    with pytest.raises(InputError, match="these are other rows, or another order; name a key"):
+        found.weights_for(rows[::-1])

@@ -8,8 +8,9 @@ import pytest
 
 import anml
 from anml.app.relabel.apply import apply_answers
-from anml.core.errors import UnsupportedError
-from anml.core.people.words import ACCUSED
+from anml.app.relabel.queue import of_result, where_to_look
+from anml.core.errors import InputError, UnsupportedError
+from anml.core.people.words import ACCUSED, GUESSING
 
 
 def tagged(seed=0, items=80):
@@ -43,6 +44,8 @@ def test_people_are_judged_by_tag(tags):
     found, _, _ = tags
     people = found.contributors.sort("quality")
     assert people["contributor"][0] == "w5"
+    # Ticking at random is guessing, and contradicts nobody.
+    assert people["verdict"][0] == GUESSING
     by_tag = found.result.shape.tables["people_tags"]
     assert by_tag.height == 24
     worst = by_tag.group_by("contributor").agg(pl.col("right").mean()).sort("right")["contributor"][0]
@@ -110,14 +113,30 @@ def test_answers_to_tags_are_counted_as_known(tmp_path):
     assert applied.after.shape.kind == "tags"
 
 
-def test_answers_to_comparisons_are_refused(tmp_path):
+def test_answers_to_comparisons_are_counted_round_by_round(tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    for judge in range(8):
+        for _ in range(30):
+            first, second = rng.permutation(6)[:2]
+            better = rng.random() < 1 / (1 + np.exp(first - second))
+            rows.append((f"c{first}", f"c{second}", f"j{judge}", "left" if better else "right"))
+    path, look = tmp_path / "pairs.csv", tmp_path / "look.csv"
     names = ["first", "second", "judge", "choice"]
-    rows = [("a", "b", f"j{k % 3}", "first" if k % 4 else "second") for k in range(30)]
-    path = tmp_path / "pairs.csv"
     pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
     anml.audit(path, task="preference", contributor="judge").save(tmp_path / "run")
-    with pytest.raises(UnsupportedError, match="come back as an export or table of their own"):
-        apply_answers(tmp_path / "run", path)
+    anml.relabel(tmp_path / "run", look, top=4)
+    listed = pl.read_csv(look, schema_overrides={"new_label": pl.String})
+    listed.with_columns(new_label=pl.lit("b")).write_csv(look)
+    applied = apply_answers(tmp_path / "run", look)
+    assert applied.rounds[-1]["answers"] == 4
+    told = applied.after.samples.filter(pl.col("item").is_in(listed["item"].implode()))
+    assert set(told["answer"]) == {"second"}
+    assert (told["known_right"] == (told["label"] == "second")).all()
+    left = set(where_to_look(of_result(applied.after)).rows["item"])
+    assert not left & set(listed["item"])
+    listed.with_columns(new_label=pl.lit("third")).write_csv(look)
+    with pytest.raises(InputError, match="answers that are no label of this table: 'third'"):
+        apply_answers(tmp_path / "run", look)
 
 
 def test_ticked_choices_go_back_to_label_studio_as_sets(tmp_path):
@@ -188,3 +207,51 @@ def test_accounts_of_one_person_are_one_voice(task):
 
 def named(ticked):
     return ";".join(name for name, on in zip("abcd", ticked, strict=True) if on)
+
+
+def argilla(question, value, tmp_path, records=12, people=4, **asked):
+    made = [
+        {"id": f"r{k}", "fields": {"text": f"t{k}"},
+         "responses": {question: [{"value": value(k, who), "user_id": f"u{who}"} for who in range(people)]}}
+        for k in range(records)
+    ]  # fmt: skip
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(made))
+    anml.audit(path, **asked).save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.json")
+    return json.loads((tmp_path / "look.json").read_text())
+
+
+def test_sets_go_back_to_argilla_as_suggestions(tmp_path):
+    def value(record, who):
+        return [tag for at, tag in enumerate("abc") if (7 * record + 5 * who + at) % 3]
+
+    (first, *_) = argilla("topics", value, tmp_path)
+    assert set(first["suggestions"]["topics"]["value"]) <= {"a", "b", "c"}
+    assert first["responses"] == {}
+
+
+def test_rankings_go_back_to_argilla_as_rankings(tmp_path):
+    def value(record, who):
+        order = ["x", "y", "z"] if (record + who) % 4 else ["z", "y", "x"]
+        return [{"value": name, "rank": order.index(name) + 1} for name in ("x", "y", "z")]
+
+    back = argilla("best", value, tmp_path)
+    assert len({record["id"] for record in back}) == len(back)
+    ranking = back[0]["suggestions"]["best"]["value"]
+    assert {each["value"] for each in ranking} == {"x", "y", "z"}
+    assert min(each["rank"] for each in ranking) == 1
+
+
+def test_a_table_does_not_go_under_another_name(tmp_path):
+    path = tmp_path / "tags.csv"
+    tagged(items=40)[0].write_csv(path)
+    anml.audit(path, label="tags").save(tmp_path / "run")
+    with pytest.raises(UnsupportedError, match="is a table; name a file that ends in"):
+        anml.relabel(tmp_path / "run", tmp_path / "look.json")
+    assert not (tmp_path / "look.json").exists()
+
+
+def test_ratings_go_back_to_argilla_as_numbers(tmp_path):
+    back = argilla("stars", lambda record, who: 1 + (7 * record + 5 * who) % 3, tmp_path, task="ordinal")
+    assert {type(record["suggestions"]["stars"]["value"]) for record in back} == {int}

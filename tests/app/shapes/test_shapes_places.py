@@ -7,7 +7,11 @@ import pytest
 from marked_texts import marked, texts
 
 import anml
+from anml.app.relabel.files import relabel_file
+from anml.app.relabel.queue import Looking
+from anml.core.errors import UnsupportedError
 from anml.core.people.words import ACCUSED
+from anml.intake.source import read_source
 
 PEOPLE = {f"p{k}": {} for k in range(6)} | {
     "misser": {"miss": 0.7},
@@ -41,8 +45,8 @@ def test_people_err_as_they_do(found):
     assert people["shifter"]["boundaries"] > 0.5 > 0.2 > people["p0"]["boundaries"]
     assert people["swapper"]["wrong_types"] > 0.5 > 0.2 > people["p0"]["wrong_types"]
     assert people["misser"]["habits"].startswith("misses ")
-    assert "have other boundaries" in people["shifter"]["habits"]
-    assert "have another type" in people["swapper"]["habits"]
+    assert "of its marks other boundaries" in people["shifter"]["habits"]
+    assert "of its marks another type" in people["swapper"]["habits"]
     assert people["p0"]["habits"] == ""
 
 
@@ -133,7 +137,8 @@ def test_prodigys_lines_go_back_as_lines(tmp_path):
     anml.audit(path).save(tmp_path / "run")
     anml.relabel(tmp_path / "run", tmp_path / "look.jsonl", top=10)
     first = json.loads((tmp_path / "look.jsonl").read_text().splitlines()[0])
-    assert {"text", "spans", "meta"} == set(first)
+    # As it came, without who and when.
+    assert {"text", "spans", "meta", "_input_hash"} == set(first)
     assert first["spans"][0].keys() == {"start", "end", "label"}
 
 
@@ -150,3 +155,113 @@ def test_boxes_end_to_end():
     consensus = found.result.shape.tables["boxes"]
     assert consensus.filter(pl.col("x") > 70).height < 5
     assert consensus.filter(pl.col("type") == "dog").height >= 14
+
+
+def test_frames_of_pandas_have_rows_of_their_own():
+    pytest.importorskip("pandas")
+    frame, _ = marked({f"p{k}": {} for k in range(3)}, count=12)
+    found = anml.audit(
+        frame.drop("text").to_pandas().set_index(pl.Series(range(7, 7 + frame.height)).to_numpy()),
+        task="spans",
+    )
+    assert found.samples.index.tolist() == list(range(len(found.samples)))
+    with pytest.raises(UnsupportedError, match="weights of spans belong to judgements of items"):
+        found.weights_for(frame)
+
+
+def regions(kind, value, people=3, tasks=6, **more):
+    made = []
+    for number in range(tasks):
+        annotations = [
+            {"id": 10 * number + who, "completed_by": who, "result": [
+                {"id": f"{number}-{who}", "type": kind, "from_name": "r", "to_name": "page",
+                 "origin": "manual", "value": value(number, who), **more}]}
+            for who in range(people)
+        ]  # fmt: skip
+        made.append({"id": number, "data": {"page": "<p>Ann met Bob</p>"}, "annotations": annotations})
+    return made
+
+
+def sent_back(tasks, tmp_path, kind, **asked):
+    """All places as they go back to the tool, as if all were to be looked at and some."""
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    source = read_source(path, "auto", {"task": "auto", **asked})
+    items = source.table.frame.select("item").unique(maintain_order=True)
+    items = items.with_columns(consensus=pl.lit(kind), p=pl.lit(0.8))
+    rows = items.select("item", gain=pl.lit(0.2), reason=pl.lit("unsure"))
+    looking = Looking(rows, rows.height, 1.0, 1.0, rows.height, None, items)
+    return [task["predictions"][0]["result"] for task in json.loads(relabel_file(looking, source, path))]
+
+
+def test_hypertext_goes_back_with_its_paths(tmp_path):
+    def value(number, who):
+        start = (7 * number + 5 * who) % 4
+        place = {
+            "start": "/p[1]/text()[1]",
+            "end": "/p[1]/text()[1]",
+            "startOffset": start,
+            "endOffset": start + 3,
+        }
+        return {
+            **place,
+            "globalOffsets": {"start": start, "end": start + 3},
+            "text": "x",
+            "hypertextlabels": ["A"],
+        }
+
+    back = sent_back(regions("hypertextlabels", value), tmp_path, "A")
+    assert all(back)
+    for region in (region for task in back for region in task):
+        assert region["value"]["start"] == "/p[1]/text()[1]"
+        assert region["value"]["globalOffsets"]["start"] == region["value"]["startOffset"]
+        assert "origin" not in region
+
+
+def test_boxes_go_back_with_the_size_of_their_picture(tmp_path):
+    def value(number, who):
+        return {
+            "x": 10 + 60 * (who == 2),
+            "y": 10 + number,
+            "width": 20,
+            "height": 20,
+            "rectanglelabels": ["car"],
+        }
+
+    sizes = {"original_width": 640, "original_height": 480, "image_rotation": 0}
+    back = sent_back(regions("rectanglelabels", value, **sizes), tmp_path, "car")
+    assert all(back)
+    assert all(sizes.items() <= region.items() for task in back for region in task)
+
+
+def test_spans_within_spans_stay_in_the_queue_where_that_is_asked(tmp_path):
+    def annotation(number, who):
+        kinds = [(0, 11, "A"), (4 + (7 * number + 5 * who) % 3, 7, "B")]
+        result = [{"type": "labels", "from_name": "r", "to_name": "page",
+                   "value": {"start": s, "end": e, "labels": [k]}} for s, e, k in kinds]  # fmt: skip
+        return {"id": 10 * number + who, "completed_by": who, "result": result}
+
+    tasks = [
+        {
+            "id": number,
+            "data": {"text": "Ann met Bob"},
+            "annotations": [annotation(number, who) for who in range(3)],
+        }
+        for number in range(6)
+    ]
+    for nested in (True, False):
+        back = sent_back(tasks, tmp_path, "A", nested=nested)
+        assert all((len(task) > 1) == nested for task in back)
+
+
+def test_ground_truth_in_an_export_is_known(tmp_path):
+    box = {"y": 10, "width": 20, "height": 20, "rectanglelabels": ["car"]}
+    tasks = regions("rectanglelabels", lambda _, who: {"x": 10 + 60 * (who == 2), **box})
+    tasks[0]["annotations"][2]["ground_truth"] = True
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    known = anml.audit(path).samples.drop_nulls("answer")
+    assert dict(known.group_by("item").agg(pl.col("answer").first()).sort("item").rows()) == {
+        "0:10.0,10.0,20.0,20.0": "(nothing)",
+        "0:70.0,10.0,20.0,20.0": "car",
+    }

@@ -41,3 +41,17 @@ def test_boxes_are_judged_by_all_who_saw_the_picture():
 def test_a_box_that_covers_nothing_is_refused():
     with pytest.raises(InputError, match="covers nothing"):
         read_boxes(pl.concat([BOXES, table([("p1", "ann", 0.0, 0.0, 0.0, 4.0, "car")])]), {})
+
+
+def test_a_table_may_have_both_corners():
+    sizes = pl.DataFrame({"image": ["i"] * 2, "annotator": ["ann", "bob"], "x": [1, 50], "y": [2, 50],
+                          "width": [3, 5], "height": [4, 5], "label": ["car", "dog"]})  # fmt: skip
+    corners = sizes.select(
+        "image", "annotator", "label", xmin="x", ymin="y", xmax=pl.col("x") + pl.col("width"),
+        ymax=pl.col("y") + pl.col("height"),
+    )  # fmt: skip
+    assert read_boxes(corners, {}).rows.equals(read_boxes(sizes, {}).rows)
+    with pytest.raises(InputError, match="lies outside of the picture"):
+        read_boxes(sizes.with_columns(x=pl.Series([-5, 1])), {})
+    with pytest.raises(InputError, match="no column says width; call one of"):
+        read_boxes(sizes.drop("width"), {})

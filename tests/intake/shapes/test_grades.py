@@ -26,10 +26,9 @@ def test_words_have_the_order_that_is_given():
     assert made.rows.height == 3
 
 
-def test_missing_grades_are_left_out_and_said():
+def test_rows_without_a_grade_keep_their_numbers():
     made = read_grades(table([1, None, 2]), {})
-    assert made.rows.height == 2
-    assert made.warnings == ["1 row without a grade was left out"]
+    assert made.rows["label"].to_list() == ["1", None, "2"]
 
 
 @pytest.mark.parametrize(
@@ -43,3 +42,10 @@ def test_missing_grades_are_left_out_and_said():
 def test_grades_without_an_order_are_refused(grades, given, message):
     with pytest.raises(InputError, match=message):
         read_grades(table(grades), given)
+
+
+def test_what_stands_beside_a_grade_is_kept():
+    made = read_grades(table([1, 2, 3]).with_columns(verified=pl.Series([0.1, 0.2, 0.3])), {})
+    assert made.rows["verified"].to_list() == [0.1, 0.2, 0.3]
+    with pytest.raises(InputError, match="the grade 'nan' is no number"):
+        read_grades(table(["1", "nan", "3"]), {})

@@ -49,10 +49,10 @@ def test_chosen_and_rejected_need_no_choice():
     frame = pl.DataFrame({"prompt": ["p", "p"], "chosen": ["yes", "aye"], "rejected": ["no", "yes"],
                           "annotator": ["ann", "bob"]})  # fmt: skip
     made = read_preferences(frame, {})
-    # The order is that of the texts, for nobody knows which was shown first.
+    # Nobody knows which was shown first.
     assert made.rows.select("first", "second", "label").rows() == [
         ("no", "yes", "second"),
-        ("aye", "yes", "first"),
+        ("yes", "aye", "second"),
     ]
     assert made.rows["group"].to_list() == ["p", "p"]
 
@@ -96,7 +96,8 @@ def pairwise(selected, who=1, **more):
 def test_label_studios_pairwise_tasks():
     task = {"id": 3, "data": {"text1": "x", "text2": "y"}, "annotations": [
         pairwise("left"), pairwise("right", 2), pairwise("left", 3, was_cancelled=True)]}  # fmt: skip
-    frame = label_studio_pairs([task], {})
+    frame, said = label_studio_pairs([task], {})
+    assert said == ["1 annotation cancelled, or by nobody, left out"]
     made = read_preferences(frame, {"choice": "choice", "contributor": "contributor"})
     assert made.rows.select("first", "second", "contributor", "label").rows() == [
         ("x", "y", "1", "first"),
@@ -107,8 +108,11 @@ def test_label_studios_pairwise_tasks():
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        ({"result": [{"type": "choices", "value": {"choices": ["a"]}}]}, "is a pairwise comparison"),
-        ({"result": [*pairwise("left")["result"], *pairwise("left")["result"]]}, "several comparisons"),
+        (
+            {"completed_by": 1, "result": [{"type": "choices", "value": {"choices": ["a"]}}]},
+            "is a pairwise comparison",
+        ),
+        (pairwise("left") | {"result": pairwise("left")["result"] * 2}, "several comparisons"),
     ],
 )
 def test_other_annotations_of_label_studio_are_refused(annotation, message):
@@ -119,7 +123,7 @@ def test_other_annotations_of_label_studio_are_refused(annotation, message):
 def test_argillas_rankings_become_pairs():
     ranks = [{"value": "r2", "rank": 1}, {"value": "r1", "rank": 2}, {"value": "r3", "rank": 2}]
     said = [{"value": ranks, "user_id": "ann", "status": "submitted"}, {"value": ranks, "status": "draft"}]
-    frame = argilla_pairs([{"id": "x", "responses": {"best": said}}], {})
+    frame, _ = argilla_pairs([{"id": "x", "responses": {"best": said}}], {})
     assert frame.select("first", "second", "choice").rows() == [
         ("r1", "r2", "second"),
         ("r1", "r3", "equal"),
@@ -132,3 +136,37 @@ def test_an_answer_that_is_no_ranking_is_refused():
     entry = {"id": "x", "responses": {"best": [{"value": [{"value": "r1", "rank": 1}], "user_id": "ann"}]}}
     with pytest.raises(InputError, match="of record x is no ranking of two or more"):
         argilla_pairs([entry], {})
+
+
+def compared(choices, first=("2", "3", "1"), second=("1", "2", "3")):
+    return pl.DataFrame({"first": first, "second": second, "choice": choices, "judge": ["ann", "bob", "cat"]})
+
+
+def test_a_number_is_a_side_or_a_candidate_by_the_whole_column():
+    def labels(frame):
+        return read_preferences(frame, {}).rows["label"].to_list()
+
+    # 3 is no side, so these are candidates; the second frame has rows in which neither is one.
+    assert labels(compared(["1", "3", "1"])) == ["second", "first", "first"]
+    assert labels(compared(["1", "1", "2"], first=("2", "5", "1"))) == ["first", "first", "second"]
+    with pytest.raises(InputError, match="row 0 chooses '1' of '2' and '1', which may be the candidate or"):
+        labels(compared(["1", "2", "1"]))
+
+
+def test_chosen_and_rejected_say_it_whatever_else_is_there():
+    frame = pl.DataFrame({"prompt": [f"p{k}" for k in range(40)], "chosen": [f"a{k}" for k in range(40)],
+                          "rejected": [f"b{k}" for k in range(40)], "label": [1] * 40,
+                          "annotator": ["ann", "bob"] * 20})  # fmt: skip
+    made = read_preferences(frame, {}).rows
+    winner = pl.when(pl.col("label") == "first").then("first").otherwise("second")
+    assert made.select(winner).to_series().to_list() == frame["chosen"].to_list()
+    # The order of the two does not give the choice away.
+    assert 8 < (made["label"] == "first").sum() < 32
+
+
+def test_what_is_known_is_said_in_the_same_words():
+    frame = compared(["left", "right", "tie"], first=("x", "y", "z"), second=("u", "v", "w"))
+    made = read_preferences(frame.with_columns(truth=pl.Series(["u", None, "a"])), {"known": "truth"})
+    assert made.rows["truth"].to_list() == ["second", None, "first"]
+    with pytest.raises(InputError, match="row 1 chooses 'q', which is neither"):
+        read_preferences(frame.with_columns(truth=pl.Series(["u", "q", "a"])), {"known": "truth"})

@@ -127,3 +127,67 @@ def test_conll_parts_begin_anew():
     with pytest.raises(InputError, match="sentence 1 has lines other than"):
         conll_marks("a O\nb\n")
     assert isinstance(made.texts, pl.DataFrame)
+
+
+def test_letters_that_a_browser_counts_twice():
+    text = "Ann 😀 met Bob"
+    for start, end in ((7, 10), (6, 9)):
+        found = region(start, end, "V")
+        found["value"]["text"] = "met"
+        made = label_studio_marks([task([found], text=text)], {}, "spans")
+        assert made.marks.select("start", "end").rows() == [(6.0, 9.0)]
+
+
+def test_the_text_is_the_one_that_is_quoted():
+    found = region(0, 3, "PER")
+    found["value"]["text"] = "Ann"
+    one = task([found], [])
+    one["data"] = {"title": "News", "body": "Ann met Bob", "source": "a paper"}
+    assert label_studio_marks([one], {}, "spans").texts.rows() == [("5", "Ann met Bob")]
+    found["value"]["text"] = "Zoe"
+    assert label_studio_marks([one], {}, "spans").texts.is_empty()
+
+
+def test_what_stands_beside_annotations_is_kept():
+    one = task([region(0, 3, "PER")], [])
+    one["annotations"][1] |= {"ground_truth": True, "created_at": "2026-01-02T03:04:05Z", "lead_time": 7}
+    seen = label_studio_marks([one], {}, "spans").seen
+    assert seen["is_ground_truth"].to_list() == [False, True]
+    assert seen["lead_time"].to_list() == [None, 7.0]
+    assert seen["time"][1].startswith("2026-01-02T03:04:05")
+
+
+def test_two_tasks_of_one_name_are_refused():
+    with pytest.raises(InputError, match="two tasks with other data are called 5"):
+        label_studio_marks([task([]), task([], text="other")], {}, "spans")
+
+
+def line(text, who, *spans, **more):
+    return {"text": text, "username": who, "label": [list(span) for span in spans], **more}
+
+
+def test_texts_that_begin_alike_are_two_documents():
+    start = "x" * 70
+    lines = [line(f"{start}{end}", who, (0, 3, "A")) for end in "ab" for who in ("ann", "bob")]
+    made = line_marks(lines, {}, "spans")
+    assert made.marks["document"].n_unique() == made.texts.height == 2
+    with pytest.raises(InputError, match="line 2 has another text than an earlier one of document '7'"):
+        line_marks([line("a", "ann", _input_hash=7), line("b", "bob", _input_hash=7)], {}, "spans")
+
+
+def test_a_line_of_one_class_is_no_line_of_spans():
+    with pytest.raises(InputError, match="line 1 has the label 1, which is no list of spans"):
+        line_marks([{"text": "a", "username": "ann", "label": 1}], {}, "spans")
+
+
+def test_parts_of_speech_are_no_spans():
+    with pytest.raises(InputError, match=r"column 2 \(annotator 1\) has 'NNP' and nowhere O"):
+        conll_marks("EU NNP B-ORG\nrejects VBZ O\n")
+    with pytest.raises(InputError, match="sentence 1 has tags of 'annotator 2' beside"):
+        conll_marks("EU B-ORG ?\nrejects O O\n")
+
+
+def test_the_last_line_of_somebody_on_a_text_counts():
+    made = line_marks([line("Ann met", "ann", (0, 3, "A")), line("Ann met", "ann", (4, 7, "B"))], {}, "spans")
+    assert made.marks["type"].to_list() == ["B"]
+    assert made.warnings == ("1 line left out: the same person annotated the text again later",)

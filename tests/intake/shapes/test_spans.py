@@ -108,3 +108,18 @@ def test_who_marks_what_they_did_not_see_is_refused(tmp_path):
     pl.DataFrame(SEEN[:2], schema=["document", "contributor"], orient="row").write_csv(path)
     with pytest.raises(InputError, match="which by the table of who saw what they did not see"):
         read_spans(MARKS, {"seen": path})
+
+
+def test_what_stands_beside_a_mark():
+    frame = pl.DataFrame({"document": ["d", "d", "d"], "annotator": ["ann", "ann", "bob"], "start": [0, 4, 0],
+                          "end": [3, 7, 2], "type": ["A", "B", "A"], "truth": ["true", None, "false"],
+                          "verified": [0.9, 0.8, 0.1], "text": ["Ann", "Bob", "An"]})  # fmt: skip
+    made = read_spans(frame, {"known": "truth"})
+    rows = {(r["contributor"], r["start"], r["end"]): r for r in made.rows.to_dicts()}
+    # What is known of a mark is not known of the other places of its document; credentials are.
+    assert rows["ann", 0, 3]["truth"] == "true"
+    assert rows["ann", 0, 2]["truth"] is None
+    assert rows["ann", 0, 2]["verified"] == 0.9
+    assert rows["ann", 4, 7]["verified"] == 0.8
+    assert rows["bob", 4, 7]["verified"] == 0.1
+    assert any("is not taken for the document's text" in said for said in made.warnings)

@@ -38,7 +38,10 @@ def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
     if belief.evenly and codes is None:
         nothing = pl.Series([None] * n)
         return {"suggested": nothing.cast(pl.String), "p_suggested": nothing.cast(pl.Float64)}
-    if not belief.evenly or codes is None:
+    if belief.by_others:
+        # A choice that was made without looking may be right all the same.
+        truth = belief.truth
+    elif not belief.evenly or codes is None:
         truth = given_right(belief.truth, prepared.y, belief.p_correct)
     else:
         truth = _posterior(belief, prepared, codes)[codes]

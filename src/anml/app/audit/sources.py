@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 # Columns, or questions, that readers of exports are told.
 READ_BY = ("label", "contributor", "item", "time")
 # The like of judgements that are no classes: their shape first.
-SHAPED_BY = ("task", "first", "second", "choice", "group", "start", "end", "seen", "order")
+SHAPED_BY = (
+    "task", "first", "second", "choice", "group", "start", "end", "seen", "order", "known", "gold",
+    "nested",
+)  # fmt: skip
 
 
 class Read(NamedTuple):
@@ -31,7 +34,7 @@ def read(data: Any, chosen: Mapping[str, Any]) -> Read:
     """Read a file or take a frame by the user's options; what is wrong is said before anything heavy."""
     from anml.core.checks import one_of
     from anml.intake.labels import TASKS
-    from anml.intake.shapes.read import holds_tags
+    from anml.intake.shapes.read import table_shape
     from anml.intake.shapes.shape import SHAPES
     from anml.intake.source import plain_source, read_source, shaped_source
     from anml.intake.tables import read_table
@@ -48,8 +51,8 @@ def read(data: Any, chosen: Mapping[str, Any]) -> Read:
         source = read_source(Path(data).expanduser(), format, given)
     else:
         table = read_table(data)
-        if given["task"] == "auto" and holds_tags(table.frame, given):
-            given = {**given, "task": "tags"}
+        if given["task"] == "auto":
+            given = {**given, "task": table_shape(table.frame, given) or "auto"}
         shaped = given["task"] in SHAPES
         source = shaped_source(table, "table", given) if shaped else plain_source(table)
     return _vouched(source, given, chosen) if url else Read(source, None)

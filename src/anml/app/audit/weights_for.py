@@ -10,9 +10,10 @@ import polars as pl
 
 from anml.app.audit.result import Audited
 from anml.core.checks import Array, Ints
-from anml.core.domain import Weighting
-from anml.core.errors import InputError
+from anml.core.domain import GRADES, PREFERENCE, Weighting
+from anml.core.errors import InputError, UnsupportedError
 from anml.intake.plain import as_text
+from anml.intake.shapes.preference import chat_text
 from anml.intake.tables import parquet_files
 
 # The column that numbers the rows of files; no table has one of this name.
@@ -27,6 +28,11 @@ def weights_for(
 
     `samples` has row, weight and kept of all that was judged, where the result itself has not.
     """
+    if result.shape is not None and result.shape.kind not in (PREFERENCE, GRADES):
+        raise UnsupportedError(
+            f"weights of {result.shape.kind} belong to judgements of items, not to rows of a table; take "
+            "them from samples, by item and contributor"
+        )
     found = result.samples if samples is None else samples
     at = _places(table, _inner(data), key, index)
     judged = np.full(table.height, -1)
@@ -128,8 +134,14 @@ def _column(data: Any, name: str) -> list[Any] | None:
 
 def _texts(values: list[Any]) -> list[str]:
     """Values as they are compared: 1, 1.0 and "1" name the same row, and a tensor its number."""
-    plain = [getattr(each, "as_py", getattr(each, "item", lambda each=each: each))() for each in values]
-    plain = [None if isinstance(each, float) and np.isnan(each) else each for each in plain]
+    plain = [_plain(each) for each in values]
     if any(isinstance(each, list | dict | tuple) for each in plain):
-        return [str(each) for each in plain]
+        return [chat_text(each) for each in plain]
     return as_text(pl.Series(plain, strict=False)).fill_null("").to_list()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pl.Series) or (isinstance(value, np.ndarray) and value.ndim):
+        return list(value)
+    value = getattr(value, "as_py", getattr(value, "item", lambda: value))()
+    return None if isinstance(value, float) and np.isnan(value) else value

@@ -10,6 +10,7 @@ from anml.app.relabel.rounds import LABEL, TRUTH, NewLabel
 from anml.core.errors import InputError
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import OURS, label_text
+from anml.intake.file import JSON
 from anml.intake.label_studio import account, annotation_label, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.source import Source
@@ -23,7 +24,7 @@ def read_answers(
     file: Path, source: Source, place: Path, samples: pl.DataFrame, kind: str = TRUTH
 ) -> dict[int, NewLabel]:
     """Answers by the row of the table that stands for their item."""
-    is_json = file.suffix.lower() in (".json", ".jsonl", ".ndjson")
+    is_json = file.suffix.lower() in JSON
     if is_json and source.format not in _READERS:
         raise InputError(f"{file.name} is JSON, and the data of this run are no export; fill in the CSV file")
     if is_json:

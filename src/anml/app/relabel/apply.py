@@ -36,7 +36,8 @@ from anml.core.progress import Progress
 from anml.core.words import listed
 from anml.intake.plain import as_text
 from anml.intake.sets import spelled_as
-from anml.intake.shapes.shape import PREFERENCE
+from anml.intake.shapes.preference import side_of
+from anml.intake.shapes.shape import GRADES, PREFERENCE
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,16 @@ def apply_answers(
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
     shape = None if source.shape is None else source.shape.kind
-    if shape == PREFERENCE or (shape is not None and file.suffix.lower() != ".csv"):
-        said = f"answers to {shape} come back as an export or table of their own: audit that"
-        rest = "; a filled-in table (relabel --out FILE.csv) is applied" if shape != PREFERENCE else ""
-        raise UnsupportedError(said + rest)
+    exported = (None, GRADES) if source.format != "label-studio" else (None, GRADES, PREFERENCE)
+    if shape not in exported and file.suffix.lower() != ".csv":
+        raise UnsupportedError(
+            f"answers to {shape} come back as an export of their own: audit that; a filled-in table "
+            "(relabel --out FILE.csv) is applied"
+        )
     asked = request_of_record(run)
     answers = read_answers(file, source, place, found.samples, kind)
+    if shape == PREFERENCE:
+        answers = {row: each._replace(label=side_of(each.label)) for row, each in answers.items()}
     answers = _checked(answers, found, asked.task, new_labels)
     table, roles = with_answers(source.table, _roles(asked), answers, kind)
     named = {name: value for name, value in asdict(roles).items() if value is not None and name != "numbers"}

@@ -8,15 +8,15 @@ from typing import Any
 import polars as pl
 
 from anml.app.files import write_file
-from anml.app.relabel.places import AGENT, WRITERS, places_file, predicted_task
+from anml.app.relabel.places import WRITERS, places_file, predicted_task, suggested_record
 from anml.app.relabel.queue import Looking
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import UnsupportedError
-from anml.intake.argilla import fields_of, question_of, record_name
+from anml.intake.argilla import answers_to, question_of, record_name
 from anml.intake.contributions import ANNOTATION, entries
-from anml.intake.file import File
+from anml.intake.file import JSON, File
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.shapes.shape import PREFERENCE, TAGS
@@ -32,11 +32,9 @@ Records = list[dict[str, Any]]
 def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
     """Write the list in a format; `auto` is the one that the data came in."""
     kind = None if source.shape is None else source.shape.kind
-    drawn = WRITERS if kind in (*MARKED, TAGS) else {}
+    drawn = [*WRITERS] if kind in (*MARKED, TAGS) else ["argilla"] if kind == PREFERENCE else []
     if format == "auto":
-        format = source.format if source.format in (drawn or FORMATS) else "csv"
-        # A record of Argilla has a ranking for all of its pairs.
-        format = "csv" if (kind, format) == (PREFERENCE, "argilla") else format
+        format = source.format if source.format in (*drawn, *FORMATS) else "csv"
     one_of("format", format, ("auto", *FORMATS, *drawn))
     if format != "csv" and format != source.format:
         raise UnsupportedError(
@@ -49,9 +47,12 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
 
 
 def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path) -> None:
-    """Write the list to a file; a workbook is refused."""
+    """Write the list to a file; a workbook is refused, and a table under the name of another format."""
     check_text(out)
-    write_file(out, relabel_file(looking, source, place, format_for(format, out)))
+    text = relabel_file(looking, source, place, format_for(format, out))
+    if out.suffix.lower() in JSON and text[:1] not in "[{":
+        raise UnsupportedError(f"the list of {source.table.name} is a table; name a file that ends in .csv")
+    write_file(out, text)
 
 
 def format_for(format: str, out: Path | None) -> str:
@@ -146,24 +147,12 @@ def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
     found, made = records(path), []
     known = {record_name(entry, number): entry for number, entry in enumerate(found)}
     question = question_of(found, source.question)
+    # Ratings are numbers there.
+    like = next((value for _, _, value, _, _ in answers_to(found, question) if value is not None), None)
     for row in rows.iter_rows(named=True):
-        entry, parsed = known[row["item"]], _parsed(row["suggested"])
-        suggestion = {"value": parsed if isinstance(parsed, list) else row["suggested"], "agent": AGENT}
-        if row["probability"] is not None:
-            suggestion["score"] = round(row["probability"], 4)
-        server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
-        made.append(
-            {
-                "id": row["item"],
-                **server,
-                "fields": fields_of(entry),
-                "metadata": entry.get("metadata") or {},
-                "suggestions": {} if row["suggested"] is None else {question: suggestion},
-                "responses": {},
-                # Argilla takes no unknown metadata: what is said of the record stands beside it.
-                AGENT: _about(row),
-            }
-        )
+        item, parsed = row["item"], _parsed(row["suggested"])
+        value = parsed if isinstance(parsed, list) else _shaped(row["suggested"], like)
+        made.append(suggested_record(item, known[item], question, value, row["probability"], _about(row)))
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 

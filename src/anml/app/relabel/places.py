@@ -12,15 +12,20 @@ from anml.core.canonical import sha256
 from anml.core.checks import as_codes
 from anml.core.errors import UnsupportedError
 from anml.core.people.marks import without_overlaps
-from anml.intake.contributions import OURS
+from anml.intake.argilla import fields_of, question_of, record_name
+from anml.intake.contributions import OURS, entries
 from anml.intake.file import File
+from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
-from anml.intake.shapes.regions import REGIONS
-from anml.intake.shapes.shape import SPANS, TAGS
+from anml.intake.shapes.preference import FIRST, SECOND
+from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
+from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
 
 AGENT = "anml"
+# Of a line, what belongs to the annotation and not to the text.
+OWN = ("answer", "_task_hash", "_timestamp")
 
 
 def places_file(looking: Looking, source: Source, path: Path | None, format: str) -> str:
@@ -41,49 +46,65 @@ Made = dict[str, tuple[dict[str, Any], pl.DataFrame | None]]
 
 
 def _documents(source: Source) -> pl.DataFrame:
-    """The document of each item; of tags, the thing that is tagged, and the tag as a type."""
+    """The document of each item; of tags, the thing and the tag as a type; of pairs, the group."""
     frame = source.table.frame.unique("item", maintain_order=True)
-    return frame.rename({"thing": "document", "tag": "type"}) if "thing" in frame.columns else frame
+    names = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "document"}}
+    return frame.rename(names.get(source.shape.kind, {}) if source.shape is not None else {})
 
 
 def consensus_of(looking: Looking, source: Source) -> pl.DataFrame:
     """Candidates that the labels of their items together call something, spans without overlaps."""
     assert source.shape is not None
     if looking.items is None:
-        raise UnsupportedError("no place was judged by two people, so that there is no consensus to draw in")
+        raise UnsupportedError("nothing was judged by two people, so that there is no consensus to draw in")
+    if source.shape.kind == PREFERENCE:
+        return _ranked(looking.items, _documents(source))
     if source.shape.kind == TAGS:
         ticked = looking.items.filter(pl.col("consensus") == YES).select("item", "p")
         return _documents(source).select("item", "document", "type").join(ticked, on="item")
     items = looking.items.select("item", "p", type="consensus").filter(pl.col("type") != NOTHING)
     kept = source.shape.frames["candidates"].join(items, on="item", maintain_order="left")
-    if source.shape.kind != SPANS or kept.is_empty():
+    if source.shape.kind != SPANS or source.shape.nested or kept.is_empty():
         return kept
     documents, _ = as_codes("document", kept["document"].to_numpy(), kept.height)
     start, end, p = (kept[name].to_numpy() for name in ("start", "end", "p"))
     return kept.filter(pl.Series(without_overlaps(documents, start, end, p, 0.0)))
 
 
+def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Candidates of each group by how many of the others they are better than."""
+    said = items.select("item", "consensus", "p")
+    pairs = pairs.select("item", "document", "first", "second").join(said, on="item")
+    ahead = (pl.col("consensus") == FIRST).cast(pl.Int64) - (pl.col("consensus") == SECOND).cast(pl.Int64)
+    signs = {"first": 1, "second": -1}.items()
+    sides = [pairs.select("document", "p", type=name, won=ahead * sign) for name, sign in signs]
+    each = pl.concat(sides).group_by("document", "type").agg(pl.col("won").sum(), pl.col("p").min())
+    rank = pl.col("won").rank("min", descending=True).over("document").cast(pl.Int64)
+    return each.with_columns(rank=rank).sort("document", "rank", "type")
+
+
 def _label_studio(made: Made, source: Source, path: Path) -> str:
     """Tasks as they came, with the consensus as a prediction."""
     assert source.shape is not None
-    tasks, known = File(path).json, REGIONS.get(source.shape.kind, ("choices",))
-    like = next(
-        result
-        for task in tasks
-        for annotation in task.get("annotations") or []
-        for result in annotation.get("result") or []
-        if result.get("type") in known and source.question in (None, result.get("from_name"))
-    )
+    tasks, known = entries(File(path)), REGIONS.get(source.shape.kind, ("choices",))
+    given: dict[str, list[dict[str, Any]]] = {}
     by_id = {str(task.get("id", number)): task for number, task in enumerate(tasks)}
+    for document, _, _, annotation in annotations_of(tasks):
+        results = [each for each in annotation.get("result") or [] if each.get("type") in known]
+        asked = [each for each in results if source.question in (None, each.get("from_name"))]
+        given.setdefault(document, []).extend(asked)
+    like = next(result for results in given.values() for result in results)
     written = []
     for document, (about, drawn) in made.items():
         task, rows = by_id[document], [] if drawn is None else drawn.to_dicts()
         said = {"task": document, "reason": about["reason"], "gain": about["gain"]}
         score = min((row["p"] for row in rows), default=None)
+        theirs = given.get(document) or [like]
         if source.shape.kind == TAGS:
             drawn_in = [_named(like) | {"value": {"choices": sorted(row["type"] for row in rows)}}]
         else:
-            drawn_in = [_region(like, row, task, document) for row in rows]
+            text = dict(source.shape.frames.get("texts", pl.DataFrame()).iter_rows()).get(document)
+            drawn_in = [_region(theirs, row, document, text) for row in rows]
         written.append(predicted_task(task, said, score, [drawn_in]))
     return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
 
@@ -99,37 +120,93 @@ def predicted_task(
     return {**own, "data": {**task.get("data", {}), **about}, "predictions": predictions}
 
 
-def _region(like: dict[str, Any], row: dict[str, Any], task: dict[str, Any], document: str) -> dict[str, Any]:
-    kind = like["type"]
+def _region(
+    theirs: list[dict[str, Any]], row: dict[str, Any], document: str, text: str | None
+) -> dict[str, Any]:
+    """A place of the consensus as somebody drew it: with its path in the page, or the picture's size."""
+    kind = theirs[0]["type"]
     numbers = next(known[kind] for known in REGIONS.values() if kind in known)
-    value: dict[str, Any] = {name: row[name] for name in numbers} | {kind: [row["type"]]}
-    text = (task.get("data") or {}).get("text")
-    if "start" in numbers and isinstance(text, str):
+    value: dict[str, Any] = {name: row[name] for name in numbers}
+    for drawn in theirs if "start" in numbers else ():
+        own = drawn["value"]
+        place = {name: float({**own, **(own.get("globalOffsets") or {})}[name]) for name in numbers}
+        if text is not None and own.get("text"):
+            place = in_letters(text, place, own["text"]) or place
+        if place == value:
+            value = {**own}
+            break
+    if text is not None and "text" not in value:
         value["text"] = text[row["start"] : row["end"]]
+    value = {**value, kind: [row["type"]]}
     mark = sha256(json.dumps([document, value], sort_keys=True).encode())[:10]
-    return {"id": mark, **_named(like), "value": value}
+    return {"id": mark, **_named(theirs[0]), "value": value}
 
 
 def _named(like: dict[str, Any]) -> dict[str, Any]:
-    return {name: like[name] for name in ("from_name", "to_name", "type") if name in like}
+    """A result without what is somebody's own: its question, its kind, and the size of the picture."""
+    own = ("id", "value", "origin", "meta", "score", "parentID", "readonly")
+    return {name: value for name, value in like.items() if name not in own}
 
 
 def _lines(made: Made, source: Source, path: Path) -> str:
-    """Lines of Prodigy or doccano, with the consensus as spans."""
+    """Lines of Prodigy or doccano as they came, without who and when, with the consensus as spans."""
     assert source.shape is not None
-    texts = dict(source.shape.frames["texts"].iter_rows())
-    prodigy, lines = source.format == "prodigy", []
+    texts, key = dict(source.shape.frames["texts"].iter_rows()), SPANNED_AS[0]
+    first: dict[str, dict[str, Any]] = {}
+    theirs: dict[tuple[Any, ...], Any] = {}
+    for number, entry in enumerate(entries(File(path))):
+        first.setdefault(entry["text"], entry)
+        key = next((name for name in SPANNED_AS if entry.get(name)), key)
+        for place, span in spans_of(entry, number):
+            theirs.setdefault((entry["text"], place["start"], place["end"]), span)
+    lines = []
     for document, (about, drawn) in made.items():
-        spans = [] if drawn is None else drawn.select("start", "end", "type").rows()
-        marks: dict[str, Any] = {"label": [list(span) for span in spans]}
-        if prodigy:
-            marks = {"spans": [dict(zip(("start", "end", "label"), span, strict=True)) for span in spans]}
-        meta = {"document": document, "reason": about["reason"], "gain": about["gain"]}
-        line = {"text": texts[document], **marks, "meta": {AGENT: meta}}
-        lines.append(json.dumps(line, ensure_ascii=False))
+        text, marks = texts[document], []
+        for start, end, kind in [] if drawn is None else drawn.select("start", "end", "type").rows():
+            span = theirs[text, start, end]
+            marks.append({**span, "label": kind} if isinstance(span, dict) else [start, end, kind])
+        said = {"document": document, "reason": about["reason"], "gain": about["gain"]}
+        own = (*PEOPLE, *SPANNED_AS, *OWN)
+        kept = {name: value for name, value in first[text].items() if name not in own}
+        meta = {**(kept.get("meta") or {}), AGENT: said}
+        lines.append(json.dumps({**kept, key: marks, "meta": meta}, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)
 
 
+def _argilla(made: Made, source: Source, path: Path) -> str:
+    """Records with the tags, or the ranking, of the consensus as a suggestion."""
+    found, written = entries(File(path)), []
+    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
+    question = question_of(found, source.question)
+    for record, (about, drawn) in made.items():
+        rows = [] if drawn is None else drawn.to_dicts()
+        score = min((row["p"] for row in rows), default=None)
+        said = {"task": record, "reason": about["reason"], "gain": about["gain"]}
+        value: list[Any] = sorted(row["type"] for row in rows)
+        if source.shape is not None and source.shape.kind == PREFERENCE:
+            value = [{"value": row["type"], "rank": row["rank"]} for row in rows]
+        written.append(suggested_record(record, known[record], question, value or None, score, said))
+    return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+
+
+def suggested_record(
+    name: str, entry: dict[str, Any], question: str, value: Any, score: float | None, said: dict[str, Any]
+) -> dict[str, Any]:
+    """A record of Argilla under its own id, so that it is updated, with a suggestion for the question."""
+    suggestion = {"value": value, "agent": AGENT} | ({} if score is None else {"score": round(score, 4)})
+    server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
+    return {
+        "id": name,
+        **server,
+        "fields": fields_of(entry),
+        "metadata": entry.get("metadata") or {},
+        "suggestions": {} if value is None else {question: suggestion},
+        "responses": {},
+        # Argilla takes no unknown metadata: what is said of the record stands beside it.
+        AGENT: said,
+    }
+
+
 WRITERS: dict[str, Callable[[Made, Source, Path], str]] = {
-    "label-studio": _label_studio, "prodigy": _lines, "doccano": _lines,
+    "label-studio": _label_studio, "prodigy": _lines, "doccano": _lines, "argilla": _argilla,
 }  # fmt: skip

@@ -14,6 +14,7 @@ import polars as pl
 from anml.app.audit.runs import read_run, read_verdicts
 from anml.app.files import read_bytes
 from anml.core.checks import whole
+from anml.core.domain import PREFERENCE
 from anml.core.errors import InputError
 from anml.core.people.consensus import CLEAR
 from anml.core.people.words import ACCUSED
@@ -40,6 +41,7 @@ class Found(NamedTuple):
     verdicts: Mapping[str, str]
     doubtful: str | None
     data: Mapping[str, Any]
+    shape: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def of_run(folder: Path) -> Found:
             raise InputError(f"samples.parquet has no column {name!r}; write the run again")
     doubtful = run.info.get("doubtful")
     verdicts = read_verdicts(folder, run) or {}
-    return Found(run.samples, items, verdicts, doubtful and str(doubtful), run.info.get("data") or {})
+    kind = (run.info.get("shape") or {}).get("kind")
+    about = run.info.get("data") or {}
+    return Found(run.samples, items, verdicts, doubtful and str(doubtful), about, kind)
 
 
 def of_result(result: "Audited") -> Found:
@@ -91,7 +95,8 @@ def of_result(result: "Audited") -> Found:
     people = result.contributors
     known = "verdict" in people.columns
     verdicts = dict(people.select("contributor", "verdict").iter_rows()) if known else {}
-    return Found(result.samples, result.items, verdicts, result.doubtful, result.data)
+    kind = None if result.shape is None else result.shape.kind
+    return Found(result.samples, result.items, verdicts, result.doubtful, result.data, kind)
 
 
 def where_to_look(found: Found, top: int | None = None) -> Looking:
@@ -99,7 +104,11 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
     if top is not None and whole("top", top) < 1:
         raise InputError(f"top must be at least 1, got {top}")
     unit = _unit(found.samples)
-    frame = _with_consensus(_open(found.samples), found.items).with_columns(gain=1 - pl.col("_p"))
+    frame = _with_consensus(_open(found.samples), found.items)
+    if found.shape == PREFERENCE:
+        # A choice counts as right where it was made by looking; what is open is which of the two is better.
+        frame = frame.with_columns(_p=pl.col("probability"))
+    frame = frame.with_columns(gain=1 - pl.col("_p"))
     # The row that is least likely to be right stands for its item.
     frame = frame.sort("p_correct", "row").unique(unit, keep="first", maintain_order=True)
     expected = float(frame["gain"].sum())

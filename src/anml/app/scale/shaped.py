@@ -38,14 +38,14 @@ TOGETHER = {SPANS: "document", BOXES: "document", TAGS: "thing"}
 
 def audit_shape_slices(
     source: Source, request: Request, out: Path, engine: Engine, *, finish: Callable[[Audited], Audited],
-    nested: bool = False, progress: Progress | None = None, write_report: WriteReport | None = None,
+    progress: Progress | None = None, write_report: WriteReport | None = None,
     rows: int | None = None,
 ) -> Audited:  # fmt: skip
     """Audit judgements of another shape slice by slice into a folder; a run that was broken off goes on.
 
     `finish` adds what the source said. The rows are those of `anml.app.shapes.audit.audit_shape` in memory.
     """
-    check_asked(source, request, nested)
+    check_asked(source, request)
     check_request(request)
     table, place = source.table, out / WORK / "table.arrow"
     slices = _cut(source, place, rows or MOST_ROWS)
@@ -61,7 +61,7 @@ def audit_shape_slices(
         judged += 1
         return _judged(source, asked, out, replace(passes, work=passes.work / f"{judged}"), **how)
 
-    result = audit_shape(source, request, nested=nested, judge=judge)
+    result = audit_shape(source, request, judge=judge)
     about = {**result.data, "name": table.name, "sha256": table.sha256}
     return record(out, finish(replace(result, data=about)), len(slices), write_report)
 

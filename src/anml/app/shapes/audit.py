@@ -23,33 +23,29 @@ AUDITS: dict[str, Callable[..., Audited]] = {
     GRADES: audit_grades,
 }
 # What a request may not ask of a shape.
-NOT_OF = {PREFERENCE: ("predictions", "embeddings", "known", "gold"), TAGS: ("predictions",)}
+NOT_OF = {PREFERENCE: ("predictions", "embeddings", "gold"), TAGS: ("predictions",)}
 
 
 def audit_shape(
-    source: Source, request: Request, progress: Progress | None = None, nested: bool = False,
-    judge: Judge | None = None,
-) -> Audited:  # fmt: skip
-    """Audit labels that were made of another shape; `nested` lets spans lie within each other.
-
-    `judge` judges labels of items; None does so in memory.
-    """
-    kind = check_asked(source, request, nested)
+    source: Source, request: Request, progress: Progress | None = None, judge: Judge | None = None
+) -> Audited:
+    """Audit labels that were made of another shape; `judge` judges labels of items, in memory if None."""
+    kind = check_asked(source, request)
 
     def in_memory(request: Request, **how: Any) -> JudgedLabels:
         result, prepared, found = audit_table(source.table, request, progress=progress, **how)
         return JudgedLabels(result, prepared, found.belief)
 
-    return AUDITS[kind](source, request, judge or in_memory, **({"nested": True} if nested else {}))
+    return AUDITS[kind](source, request, judge or in_memory)
 
 
-def check_asked(source: Source, request: Request, nested: bool) -> str:
+def check_asked(source: Source, request: Request) -> str:
     """The shape of a source, after refusing what may not be asked of it."""
     assert source.shape is not None
     kind = source.shape.kind
     for name in NOT_OF.get(kind, ()):
         if getattr(request, name):
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
-    if nested and kind != SPANS:
+    if source.shape.nested and kind != SPANS:
         raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")
     return kind

@@ -34,9 +34,9 @@ ENOUGH_WORDS = 50
 COMMON, COMMONER = 0.2, 1.5
 SAID = {
     "misses": "misses {} of what is there",
-    "inventions": "{} of its marks are where nothing is",
-    "boundaries": "{} of its marks have other boundaries",
-    "wrong_types": "{} of its marks have another type",
+    "inventions": "puts {} of its marks where nothing is",
+    "boundaries": "gives {} of its marks other boundaries",
+    "wrong_types": "gives {} of its marks another type",
 }
 
 
@@ -48,7 +48,7 @@ class _Pass(NamedTuple):
     types: list[str]
 
 
-def audit_places(source: Source, request: Request, judge: Judge, nested: bool = False) -> Audited:
+def audit_places(source: Source, request: Request, judge: Judge) -> Audited:
     """Audit candidates; `source` is what `anml.intake.shapes` makes of spans or boxes."""
     assert source.shape is not None
     frames = source.shape.frames
@@ -61,7 +61,7 @@ def audit_places(source: Source, request: Request, judge: Judge, nested: bool = 
     people, guess = _people(source, found, request.seed)
     found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
     people = with_columns_of(found.result, people)
-    consensus = _consensus(source, found, nested)
+    consensus = _consensus(source, found)
     said = _said(source, consensus)
     shaped = Shaped(source.shape.kind, source.shape.unit, {source.shape.kind: consensus}, said, frames)
     return replace(found.result, contributors=people, shape=shaped)
@@ -94,13 +94,13 @@ def _by_words(source: Source, found: _Pass) -> Array:
     return np.asarray(words[source.table.frame["candidate"].to_numpy()][:, place])
 
 
-def _consensus(source: Source, found: _Pass, nested: bool) -> pl.DataFrame:
+def _consensus(source: Source, found: _Pass) -> pl.DataFrame:
     """Places that stay: the likeliest set without overlaps for spans, all that are likely otherwise."""
     assert source.shape is not None
     candidates = source.shape.frames["candidates"]
     p = 1 - found.truth[:, 0]
     kept: Bools = p > LEAST
-    if source.shape.kind == SPANS and not nested:
+    if source.shape.kind == SPANS and not source.shape.nested:
         documents, _ = as_codes("document", candidates["document"].to_numpy(), candidates.height)
         kept = without_overlaps(documents, candidates["start"].to_numpy(), candidates["end"].to_numpy(), p)
     types = np.array(found.types[1:], dtype=object)[found.truth[:, 1:].argmax(axis=1)]

@@ -15,12 +15,14 @@ from anml.core.people.belief import Belief
 from anml.core.people.davidson import TIE, choices
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
+from anml.intake.shapes import preference as intake
 from anml.intake.source import Source
 
 # A difference is decided at this probability; its interval holds as much.
 DECIDED, WIDE = 0.95, 1.96
 # A habit is told at this probability, and from this share of the comparisons between equals on.
 TOLD, LEANS = 0.9, 0.65
+CODES = {intake.FIRST: 0, intake.SECOND: 1, intake.TIE: TIE}
 
 
 def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited:
@@ -38,7 +40,11 @@ def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited
     def believe(prepared: Prepared) -> Belief:
         who, _ = as_codes("contributor", prepared.contributor, len(prepared.y))
         y, used = prepared.y.astype(np.int64), prepared.rows
-        belief, compared = believe_pairs(first[used], second[used], y, len(prepared.classes), who)
+        codes = [CODES[name] for name in prepared.classes]
+        truth = None if prepared.known is None else prepared.known.truth.astype(np.int64)
+        signals = [each for each in (prepared.verification, prepared.reputation) if each is not None]
+        standing = np.prod(signals, axis=0) if signals else None
+        belief, compared = believe_pairs(first[used], second[used], y, codes, who, truth, standing)
         found.append(compared)
         return belief
 

@@ -83,7 +83,9 @@ def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
     items, things = as_codes("item", prepared.item, len(prepared.y))
     posterior, chosen = join_posteriors(before.truth, items), []
     # Grades that are known to be wrong, without the right one, are for the model of classes.
-    if len(names) > 1 and (prepared.known is None or not prepared.known.wrong.any()):
+    if len(names) > 1 and (
+        prepared.known is None or not (prepared.known.wrong & (prepared.known.truth < 0)).any()
+    ):
         graded = _by_order(prepared, steps, items, who, request.seed)
         chosen = [graded.sentence()]
         if graded.ordered:

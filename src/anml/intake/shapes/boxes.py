@@ -8,29 +8,51 @@ import polars as pl
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.shapes.places import Marks, found_marks, judged, named, read_marks
-from anml.intake.shapes.shape import BOXES, Given, Reduced
+from anml.intake.shapes.shape import BOXES, Given, Reduced, find_column
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "x": ("x", "left"),
-    "y": ("y", "top"),
+    "x": ("x", "left", "xmin", "x1"),
+    "y": ("y", "top", "ymin", "y1"),
     "width": ("width", "w"),
     "height": ("height", "h"),
 }
+# What the far side is called, where a table has both corners.
+FAR = {"x": ("xmax", "x2", "right"), "y": ("ymax", "y2", "bottom")}
 # Two boxes are the same place where they share this much of what they cover together; less is beside.
 SAME, BESIDE = 0.5, 0.1
+# Tools round: a box may stick out of its picture by so much.
+SLACK = 1.0
 
 
 def read_boxes(frame: pl.DataFrame, given: Given) -> Reduced:
-    """Boxes of a table: document, contributor, x, y, width, height, type."""
-    return reduce_boxes(read_marks(frame, given, NUMBERS))
+    """Boxes of a table: document, contributor, x, y, width, height (or the far corner), type."""
+    return reduce_boxes(read_marks(with_sizes(frame), given, NUMBERS))
+
+
+def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Boxes with their sizes, where a table has both corners instead."""
+    for near, size in (("x", "width"), ("y", "height")):
+        low, far = (find_column(frame, {}, near, names) for names in (NUMBERS[near], FAR[near]))
+        if find_column(frame, {}, size, NUMBERS[size]) is None and low is not None and far is not None:
+            sides = frame.select(pl.col(far, low).cast(pl.Float64, strict=False))
+            frame = frame.drop(far).with_columns((sides[far] - sides[low]).alias(size))
+    return frame
 
 
 def reduce_boxes(read: Marks) -> Reduced:
     """Every box that anybody drew, judged by all who saw its picture."""
-    marks, seen, warnings = found_marks(read)
-    wrong = marks.filter((pl.col("width") <= 0) | (pl.col("height") <= 0))
-    if not wrong.is_empty():
-        raise InputError(f"{named(wrong)} covers nothing")
+    marks, seen, warnings = found_marks(read, NUMBERS)
+    x, y, width, height = (pl.col(name) for name in NUMBERS)
+    beyond = (x < -SLACK) | (y < -SLACK)
+    if read.lengths is not None:
+        # Shares of the picture's sides, in hundredths.
+        beyond = beyond | (x + width > 100 + SLACK) | (y + height > 100 + SLACK)
+    for bad, why in (
+        ((width <= 0) | (height <= 0), "covers nothing"),
+        (beyond, "lies outside of the picture"),
+    ):
+        if not (wrong := marks.filter(bad)).is_empty():
+            raise InputError(f"{named(wrong)} {why}")
     marks = marks.sort("document", "contributor", *NUMBERS, maintain_order=True)
     codes, near, count = np.zeros(marks.height, dtype=np.int64), [], 0
     who = marks["contributor"].to_numpy()

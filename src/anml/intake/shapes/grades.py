@@ -3,10 +3,9 @@
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
-from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, labelled
+from anml.intake.shapes.shape import GRADES, Given, Reduced, Shape, beside, labelled
 
 MOST_GRADES = 30
 NAMES = ("grade", "rating", "score", "stars")
@@ -15,15 +14,14 @@ NAMES = ("grade", "rating", "score", "stars")
 def read_grades(frame: pl.DataFrame, given: Given) -> Reduced:
     """One grade of each row; the order is that of the numbers, or of the names in `order`, lowest first."""
     frame, contributor, item, label = labelled(frame, given, (*NAMES, *ALIASES["label"]))
-    texts, warnings = as_text(frame[label]), []
-    if texts.null_count():
-        left = counted(texts.null_count(), "row without a grade was", "rows without a grade were")
-        warnings.append(f"{left} left out")
+    texts = as_text(frame[label])
     order = _order(texts, given.get("order"), label)
-    rows = frame.select(item=as_text(frame[item]), contributor=contributor, label=texts).drop_nulls()
+    # Rows without a grade are left out, and said, where labels are read: numbers of rows stay the table's.
+    rows = frame.select(item=as_text(frame[item]), contributor=contributor, label=texts)
+    rows = rows.hstack(beside(frame, (item, contributor, label), rows.columns))
     frames = {"order": pl.DataFrame({"grade": order, "step": range(len(order))})}
     notes = [f"{label!r} is graded from {order[0]!r} to {order[-1]!r}, in {len(order)} steps"]
-    return Reduced(rows, Shape(GRADES, "grade", frames), notes, warnings)
+    return Reduced(rows, Shape(GRADES, "grade", frames), notes, [])
 
 
 def _order(texts: pl.Series, given: object, label: str) -> list[str]:
@@ -35,6 +33,7 @@ def _order(texts: pl.Series, given: object, label: str) -> list[str]:
             raise InputError(f"the grade {strange[0]!r} is not in the order given: {', '.join(order)}")
         return order
     numbers = pl.Series(names).cast(pl.Float64, strict=False)
+    numbers = numbers.set(~numbers.is_finite(), None)
     if numbers.null_count():
         word = pl.Series(names).filter(numbers.is_null())[0]
         raise InputError(f"the grade {word!r} is no number; name the grades with --order, the lowest first")

@@ -1,6 +1,6 @@
 """Marked places as labels: every place that anybody marked is a candidate for all who saw the document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -9,13 +9,15 @@ from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES
-from anml.intake.shapes.shape import Given, Reduced, Shape, column, people
+from anml.intake.shapes.shape import Given, Reduced, Shape, beside, column, people
 from anml.intake.tables import read_table
 
 NOTHING = "(nothing)"
 DOCUMENTS = ("document", "doc", "doc_id", "document_id", "image", "text_id", "sentence_id", *ALIASES["item"])
 TYPES = ("type", "entity", "entity_type", "tag", "category", *ALIASES["label"])
 TEXTS = ("text", "body", "content")
+# Columns that rows have of their own; what else stands beside a mark is carried along.
+MADE = ("item", "label", "near", "candidate", "document")
 
 
 class Marks(NamedTuple):
@@ -26,6 +28,8 @@ class Marks(NamedTuple):
     texts: pl.DataFrame | None
     lengths: pl.DataFrame | None = None
     warnings: tuple[str, ...] = ()
+    # Columns that say something of a mark and nothing of its document.
+    alone: tuple[str, ...] = ()
 
 
 def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[str, ...]]) -> Marks:
@@ -44,9 +48,15 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
         *(_number(frame[name]).alias(role) for role, name in places.items()),
     )
     text = next((name for name in TEXTS if name in frame.columns), None)
-    texts = None if text is None else marks.select("document", text=as_text(frame[text]))
+    texts, said = None if text is None else marks.select("document", text=as_text(frame[text])), []
+    if texts is not None and texts.drop_nulls().unique().height > texts.drop_nulls()["document"].n_unique():
+        said = [f"column {text!r} differs within a document, so that it is not taken for the document's text"]
+        texts = None
     seen, lengths = _seen(given.get("seen"), marks)
-    return Marks(marks, seen, texts, lengths)
+    roles = (document, contributor, kind, *places.values(), *(() if text is None else (text,)))
+    rest = beside(frame, roles, (*marks.columns, *MADE))
+    alone = tuple(given[name] for name in ("known", "gold") if given.get(name) in rest.columns)
+    return Marks(marks.hstack(rest), seen, texts, lengths, tuple(said), alone)
 
 
 def _number(series: pl.Series) -> pl.Series:
@@ -79,18 +89,22 @@ def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.Da
     return seen, frame.select(document=as_text(frame[document]), length=_number(frame["length"])).unique()
 
 
-def found_marks(read: Marks) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Marks that are some, who saw what, and what is to be said of that."""
+def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Marks that are some, who saw what (with what stands beside), and what is to be said of that."""
     warnings, marks = [*read.warnings], read.marks
-    nothing = pl.all_horizontal(pl.exclude("document", "contributor").is_null())
+    place = ("type", *numbers)
+    nothing = pl.all_horizontal(pl.col(place).is_null())
     empty = marks.filter(nothing)
     if read.seen is None and empty.is_empty():
         warnings.append(
             "nothing says who saw a document and marked nothing there, so that whoever marks nothing is not "
             "seen; name a table of documents and contributors with --seen"
         )
-    seen = marks.select("document", "contributor") if read.seen is None else read.seen
-    seen = seen.unique(maintain_order=True)
+    rest = pl.exclude("document", "contributor", *place, *read.alone).drop_nulls().first()
+    about = marks.group_by("document", "contributor", maintain_order=True).agg(rest)
+    seen = about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)
+    if read.seen is not None and about.width > 2:
+        seen = seen.join(about, on=["document", "contributor"], how="left", maintain_order="left")
     idle = set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"])
     if idle:
         warnings.append(f"{counted(len(idle), 'contributor')} marked nothing anywhere: {sorted(idle)[0]!r}")
@@ -99,7 +113,7 @@ def found_marks(read: Marks) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
         raise InputError("nobody marked anything")
     if NOTHING in marks["type"]:
         raise InputError(f"a mark has the type {NOTHING!r}, which stands for none here; call it otherwise")
-    gaps = marks.filter(pl.any_horizontal(pl.all().is_null()))
+    gaps = marks.filter(pl.any_horizontal(pl.col(place).is_null()))
     if not gaps.is_empty():
         raise InputError(f"{named(gaps)} has no complete place, or no type")
     if seen.group_by("document").len()["len"].max() == 1:
@@ -115,22 +129,29 @@ def judged(
     once = marks.unique(["candidate", "contributor"], keep="first", maintain_order=True)
     if once.height < marks.height:
         twice = counted(marks.height - once.height, "mark")
-        warnings = [*warnings, f"{twice} of a place that the same person had marked already count once"]
+        warnings = [*warnings, f"{twice} of a place that the same person had marked already left out"]
     rows = candidates.join(seen, on="document", maintain_order="left_right")
-    said = once.select("candidate", "contributor", label="type")
+    own = [name for name in seen.columns if name in once.columns and name not in ("document", "contributor")]
+    alone = [name for name in once.columns if name not in (*seen.columns, *candidates.columns, "type")]
+    both = (pl.col(name).alias(f"{name} ") for name in own)
+    said = once.select("candidate", "contributor", *alone, *both, label="type")
     rows = rows.join(said, on=["candidate", "contributor"], how="left", maintain_order="left")
     beside = near.select("candidate", "contributor").unique().with_columns(near=pl.lit(True))
     rows = rows.join(beside, on=["candidate", "contributor"], how="left", maintain_order="left")
-    rows = rows.with_columns(pl.col("label").fill_null(NOTHING), pl.col("near").fill_null(False))
+    # What a mark says of itself goes before what its document does.
+    told = [pl.coalesce(f"{name} ", name).alias(name) for name in own]
+    rows = rows.with_columns(pl.col("label").fill_null(NOTHING), pl.col("near").fill_null(False), *told)
+    rows = rows.drop(f"{name} " for name in own)
     if rows["label"].n_unique() == 1:
         raise InputError("all who saw a document marked the same there; there is nothing to compare")
     first = ["item", "contributor", "label"]
     notes = [
-        f"{counted(once.height, 'mark')} in {seen['document'].n_unique():,} documents by "
-        f"{seen['contributor'].n_unique():,} contributors; each of {counted(candidates.height, 'place')} "
+        f"{counted(once.height, 'mark')} in {counted(seen['document'].n_unique(), 'document')} by "
+        f"{counted(seen['contributor'].n_unique(), 'contributor')}; each of "
+        f"{counted(candidates.height, 'place')} "
         "that anybody marked is judged by all who saw its document"
     ]
-    frames = {"candidates": candidates, "marks": once, "seen": seen}
+    frames = {"candidates": candidates, "marks": once, "seen": seen.select("document", "contributor")}
     frames |= {} if texts is None else {"texts": texts}
     shape = Shape(kind, "judgement", frames)
     return Reduced(rows.select(*first, pl.exclude(first)), shape, notes, warnings)

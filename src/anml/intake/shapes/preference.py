@@ -10,24 +10,27 @@ from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import ANNOTATION, record, records, scalars
-from anml.intake.label_studio import account, annotations_of
+from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
-from anml.intake.roles import need, shown
-from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, column, find_column, people
+from anml.intake.roles import are_flags, need, shown
+from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, beside, column, find_column, people
 
 FIRST, SECOND, TIE = "first", "second", "equal"
 # What the two are called, in pairs, the most telling first.
 PAIRS = (
     ("first", "second"), ("left", "right"), ("model_a", "model_b"), ("response_a", "response_b"),
     ("option_a", "option_b"), ("candidate_a", "candidate_b"), ("answer_a", "answer_b"), ("a", "b"),
-    ("text1", "text2"), ("response_1", "response_2"), ("chosen", "rejected"),
+    ("text1", "text2"), ("response_1", "response_2"), ("answer_1", "answer_2"), ("chosen", "rejected"),
 )  # fmt: skip
 CHOICES = ("choice", "preference", "preferred", "winner", "selected", "answer", "label", "judgement")
 GROUPS = ("prompt", "query", "topic", "question", "group", "criterion")
 WORDS = {
     **dict.fromkeys(("first", "left", "a", "1", "model_a", "response_a", "option_a", "answer_a"), FIRST),
     **dict.fromkeys(("second", "right", "b", "2", "model_b", "response_b", "option_b", "answer_b"), SECOND),
-    **dict.fromkeys(("equal", "tie", "tied", "draw", "same", "both", "neither", "tie (bothbad)"), TIE),
+    **dict.fromkeys(
+        ("equal", "tie", "tied", "draw", "same", "both", "neither", "tie (bothbad)", "both bad", "both_bad"),
+        TIE,
+    ),
 }
 ALLOWED = "first, second or equal (also left, right, a, b, 1, 2, tie), or one of the two candidates"
 
@@ -37,10 +40,7 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     chats = [name for name in frame.columns if frame.schema[name].is_nested()]
     # Lists of messages, as chats are compared, by the text of them.
     for name in chats:
-        texts = (
-            None if c is None else json.dumps(c, ensure_ascii=False, default=str)
-            for c in frame[name].to_list()
-        )
+        texts = (None if chat is None else chat_text(chat) for chat in frame[name].to_list())
         frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
     frame, first, second, choice = _columns(frame, given)
     contributor, frame = people(frame, given)
@@ -51,8 +51,7 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     if frame[choice].null_count() == frame.height:
         raise InputError(f"no row of column {choice!r} says what was chosen")
     named = [pl.col(name).fill_null("") for name in groups] or [pl.lit("")]
-    told = frame.select(first, second, choice).iter_rows()
-    chosen = [None if row[2] is None else _choice(number, *row) for number, row in enumerate(told)]
+    chosen = _choices(frame.select(first, second, choice))
     rows = frame.select(
         item=pl.concat_str([*groups, first, second], separator=" · ", ignore_nulls=True),
         contributor=pl.col(contributor),
@@ -63,9 +62,12 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     )
     if rows["contributor"].n_unique() < 2:
         raise InputError(f"one contributor alone, {rows['contributor'][0]!r}, made all comparisons")
-    roles = (first, second, choice, contributor, *groups, *chats)
-    rest = [name for name in frame.columns if name not in roles]
-    kept = frame.select(pl.col(name).alias(f"data_{name}" if name in rows.columns else name) for name in rest)
+    roles = (first, second, choice, contributor, *groups)
+    kept = beside(frame, roles, rows.columns)
+    known = given.get("known")
+    if known is not None and not are_flags(as_text(frame[need(frame.columns, known, "known")]).drop_nulls()):
+        told = frame.select(first, second, as_text(frame[known]))
+        kept = kept.with_columns(pl.Series(known, _choices(told), dtype=pl.String))
     notes.append(f"{counted(rows.height, 'comparison')} by {rows['contributor'].n_unique():,} contributors")
     return Reduced(rows.hstack(kept), Shape(PREFERENCE, "comparison", {}), notes, warnings)
 
@@ -83,12 +85,14 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
             f"no two columns are compared; name them with --first and --second, of {shown(frame.columns)}"
         )
     taken = {**given, "first": first, "second": second}
-    choice = find_column(frame, taken, "choice", CHOICES)
-    if choice is None and (first, second) != ("chosen", "rejected"):
+    choice = given.get("choice")
+    if choice is not None or (first, second) != ("chosen", "rejected"):
         choice = column(frame, taken, "choice", CHOICES)
     if choice is None:
-        # Which of the two was shown first is not known: as good as any order is that of their texts.
-        ahead = pl.col("chosen").cast(pl.String) <= pl.col("rejected").cast(pl.String)
+        # Which of the two was shown first is not known: any order does that knows nothing of it.
+        sides = pl.col("chosen").cast(pl.String), pl.col("rejected").cast(pl.String)
+        pair = pl.concat_str(pl.min_horizontal(sides), pl.max_horizontal(sides), separator="\0")
+        ahead = (sides[0] <= sides[1]) == (pair.rank("dense") % 2 == 0)
         choice = "anml_choice"
         frame = frame.with_columns(
             pl.when(ahead).then(pl.lit(FIRST)).otherwise(pl.lit(SECOND)).alias(choice),
@@ -118,6 +122,34 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
     return []
 
 
+def chat_text(chat: Any) -> str:
+    """A list of messages as text, whatever the order of their keys."""
+    return json.dumps(chat, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def side_of(word: str) -> str:
+    """A word for a side, such as left or b, as the side; any other as it is."""
+    return WORDS.get(word.strip().lower(), word)
+
+
+def _choices(told: pl.DataFrame) -> list[str | None]:
+    """What each row chooses: a side, or one of the two; the whole column says it in one of these ways."""
+    rows = [*told.iter_rows()]
+    sides = [None if row[2] is None else _choice(number, *row) for number, row in enumerate(rows)]
+    words = [None if row[2] is None else WORDS.get(row[2].strip().lower()) for row in rows]
+    given = [(row, word) for row, word in zip(rows, words, strict=True) if row[2] is not None]
+    by_name, by_side = all(row[2] in row[:2] or word == TIE for row, word in given), all(w for _, w in given)
+    # A name such as 2 may be that of a candidate, and of a side.
+    unlike = [at for at, word in enumerate(words) if word not in (None, sides[at])]
+    if unlike and by_name == by_side:
+        first, second, choice = rows[unlike[0]]
+        raise InputError(
+            f"row {unlike[0]} chooses {choice!r} of {first!r} and {second!r}, which may be the candidate or "
+            "the side; write first, second and equal"
+        )
+    return words if unlike and by_side else sides
+
+
 def _choice(number: int, first: str | None, second: str | None, choice: str) -> str:
     if first is None or second is None:
         raise InputError(f"row {number} has no {'first' if first is None else 'second'} candidate")
@@ -134,28 +166,29 @@ def _choice(number: int, first: str | None, second: str | None, choice: str) -> 
     return found
 
 
-def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """Pairwise comparisons of a Label Studio export; the data's two columns are named, or told by name."""
-    made, question = [], given.get("label")
-    for item, task, name, annotation in annotations_of(tasks):
-        results = records(annotation.get("result"), "the result of an annotation")
-        results = [each for each in results if each.get("type") == "pairwise"]
-        results = [each for each in results if question in (None, each.get("from_name"))]
-        if annotation.get("was_cancelled") or not results:
-            continue
+    made, none = [], 0
+    found, said = finished(tasks)
+    for each in found:
+        results = [one for one in each.results(given.get("label")) if one.get("type") == "pairwise"]
         if len(results) > 1:
-            named = ", ".join(sorted({str(each.get("from_name")) for each in results}))
-            raise InputError(f"task {item} has several comparisons ({named}); name one with --label")
+            named = ", ".join(sorted({str(one.get("from_name")) for one in results}))
+            raise InputError(f"task {each.item} has several comparisons ({named}); name one with --label")
+        if not results:
+            none += 1
+            continue
         selected = record(results[0].get("value"), "a comparison").get("selected")
-        who = account(annotation.get("completed_by"))
-        data = scalars(record(task.get("data"), f"data of task {item}"))
-        made.append({**data, "contributor": who, "choice": selected, ANNOTATION: name})
+        data = scalars(record(each.task.get("data"), f"data of task {each.item}"))
+        row = {"contributor": each.who, "choice": selected, ANNOTATION: each.name}
+        made.append({**data, **row, **each.beside})
     if not made:
         raise InputError("no annotation of this Label Studio export is a pairwise comparison")
-    return pl.from_dicts(made, infer_schema_length=None)
+    said += [f"{counted(none, 'annotation')} without a comparison left out"] if none else []
+    return pl.from_dicts(made, infer_schema_length=None), said
 
 
-def argilla_pairs(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def argilla_pairs(found: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """All pairs of every ranking of an Argilla export, within its record; equal ranks are ties."""
     name = question_of(found, given.get("label"))
     made = []
@@ -173,4 +206,4 @@ def argilla_pairs(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
             made.append({"record": item, "contributor": user, **pair})
     if not made:
         raise InputError(f"no ranking was submitted to question {name!r}")
-    return pl.from_dicts(made, infer_schema_length=None)
+    return pl.from_dicts(made, infer_schema_length=None), []

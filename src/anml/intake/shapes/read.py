@@ -1,6 +1,6 @@
 """From a file or a table of some shape to labels of items: the reader of each shape and format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -9,14 +9,16 @@ from anml.core.errors import UnsupportedError
 from anml.intake.contributions import entries
 from anml.intake.file import File
 from anml.intake.roles import ALIASES
-from anml.intake.shapes.boxes import read_boxes, reduce_boxes
+from anml.intake.shapes.boxes import NUMBERS as BOXED
+from anml.intake.shapes.boxes import read_boxes, reduce_boxes, with_sizes
 from anml.intake.shapes.grades import read_grades
-from anml.intake.shapes.places import Marks
+from anml.intake.shapes.places import DOCUMENTS, TYPES, Marks
 from anml.intake.shapes.preference import argilla_pairs, label_studio_pairs, read_preferences
 from anml.intake.shapes.regions import REFUSED, REGIONS, conll_marks, label_studio_marks, line_marks
 from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Given, Reduced, find_column
+from anml.intake.shapes.spans import NUMBERS as SPANNED
 from anml.intake.shapes.spans import read_spans, reduce_spans
-from anml.intake.shapes.tags import are_tags, argilla_tags, label_studio_tags, read_tags
+from anml.intake.shapes.tags import NAMES, are_tags, argilla_tags, label_studio_tags, read_tags
 from anml.intake.tables import Table
 
 # Formats that hold spans and nothing else.
@@ -31,9 +33,8 @@ TABLES: dict[str, Callable[[pl.DataFrame, Given], Reduced]] = {
 _RANKED = {"group": ["record"], "first": "first", "second": "second", "choice": "choice"}
 _TICKED = {"item": "item", "label": "tags"}
 # Exports as a table with columns of these names.
-EXPORTS: dict[
-    tuple[str, str], tuple[Callable[[list[dict[str, Any]], Given], pl.DataFrame], dict[str, Any]]
-] = {
+_Reader = Callable[[list[dict[str, Any]], Given], tuple[pl.DataFrame, list[str]]]
+EXPORTS: dict[tuple[str, str], tuple[_Reader, dict[str, Any]]] = {
     (PREFERENCE, "label-studio"): (label_studio_pairs, {"choice": "choice"}),
     (PREFERENCE, "argilla"): (argilla_pairs, _RANKED),
     (TAGS, "label-studio"): (label_studio_tags, _TICKED),
@@ -54,9 +55,11 @@ def reduced(source: File | Table, task: str, format: str, given: Given) -> Reduc
     if format == "label-studio" and task in MARKS:
         return MARKS[task](label_studio_marks(entries(source), given, task))
     if (task, format) not in EXPORTS:
-        raise UnsupportedError(f"{task} cannot be read from a {format} file")
+        raise UnsupportedError(f"{task} cannot be read from a file of {format}")
     read, fixed = EXPORTS[task, format]
-    return TABLES[task](read(entries(source), given), {**given, "contributor": "contributor", **fixed})
+    frame, said = read(entries(source), given)
+    made = TABLES[task](frame, {**given, "contributor": "contributor", **fixed})
+    return made._replace(warnings=[*said, *made.warnings])
 
 
 def told_shape(source: File, format: str) -> str | None:
@@ -64,12 +67,12 @@ def told_shape(source: File, format: str) -> str | None:
     if format in SPAN_FORMATS:
         return SPANS
     if format == "argilla":
-        return _argilla_shape(entries(source)[:100])
+        return _argilla_shape(entries(source))
     if format != "label-studio":
         return None
     kinds: set[str] = set()
     several = False
-    for task in entries(source)[:100]:
+    for task in entries(source):
         for annotation in _dicts(task.get("annotations")):
             results = _dicts(annotation.get("result"))
             kinds |= {str(each.get("type")) for each in results}
@@ -104,9 +107,25 @@ def _dicts(found: Any) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def holds_tags(frame: pl.DataFrame, given: Given) -> bool:
-    """Whether a table of items and contributors has sets of tags for labels."""
-    names = {"contributor": ALIASES["contributor"], "item": ALIASES["item"]}
-    names["label"] = ("tags", *ALIASES["label"])
-    named = [given.get(role) or find_column(frame, given, role, of) for role, of in names.items()]
-    return all(name in frame.columns for name in named) and are_tags(frame[str(named[-1])])
+def table_shape(frame: pl.DataFrame, given: Given) -> str | None:
+    """The shape of the judgements in a table, where its columns tell it; None where they are classes."""
+    if {"chosen", "rejected"} <= set(frame.columns) and not given.get("label"):
+        return PREFERENCE
+
+    def named(role: str, names: Sequence[str]) -> str | None:
+        found = given.get(role) or find_column(frame, given, role, names)
+        return found if found in frame.columns else None
+
+    frame = with_sizes(frame)
+    if named("contributor", ALIASES["contributor"]) is None:
+        return None
+    document = given.get("item") or named("document", DOCUMENTS)
+    if document in frame.columns and (given.get("label") or named("type", TYPES)) is not None:
+        for shape, numbers in ((SPANS, SPANNED), (BOXES, BOXED)):
+            places = [name for role, names in numbers.items() if (name := named(role, names)) is not None]
+            numeric = len(places) == len(numbers) and all(frame.schema[name].is_numeric() for name in places)
+            # Numbers that are the same in all of an item belong to the item, and are no places in it.
+            if numeric and frame.select(document, *places).n_unique() > frame[document].n_unique():
+                return shape
+    item, label = named("item", ALIASES["item"]), named("label", NAMES)
+    return TAGS if item is not None and label is not None and are_tags(frame[label]) else None

@@ -1,13 +1,15 @@
 """Marks of labelling tools: Label Studio's regions, Prodigy's and doccano's lines, and CoNLL's columns."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.intake.contributions import record, records
-from anml.intake.label_studio import account, annotations_of
+from anml.core.words import counted
+from anml.intake.contributions import IS_TRUTH, SPENT, record, utc_text
+from anml.intake.label_studio import Finished, finished
 from anml.intake.shapes.places import Marks
 from anml.intake.shapes.shape import BOXES, SPANS, Given
 
@@ -20,56 +22,78 @@ REFUSED = (
     "polygonlabels", "keypointlabels", "brushlabels", "ellipselabels", "videorectangle", "timeserieslabels",
     "timelinelabels", "relation", "textarea", "paragraphlabels", "vectorlabels",
 )  # fmt: skip
+# Keys of a line that hold its spans, and that say who annotated it.
+SPANNED_AS = ("spans", "entities", "label", "labels")
 PEOPLE = ("_annotator_id", "_session_id", "annotator", "username", "user", "annotated_by", "contributor")
 
 
 def label_studio_marks(tasks: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     """Regions of a Label Studio export; an annotation without any saw the task and marked nothing."""
     marks: list[dict[str, Any]] = []
-    texts, left = {}, 0
-    for document, task, _, annotation in annotations_of(tasks):
-        who = account(annotation.get("completed_by"))
-        if annotation.get("was_cancelled") or who is None:
-            left += 1
-            continue
-        base = {"document": document, "contributor": who}
-        marks += [base, *(base | each for each in _regions(annotation, document, given, kind))]
-        data = record(task.get("data"), f"data of task {document}")
-        texts[document] = data.get("text") or next((v for v in data.values() if isinstance(v, str)), None)
-    said = (f"{left} annotations that were cancelled, or by nobody, were left out",) if left else ()
+    texts: dict[str, Any] = {}
+    found, said = finished(tasks)
+    for each in found:
+        base = {"document": each.item, "contributor": each.who, **each.beside}
+        marks.append(base)
+        data = record(each.task.get("data"), f"data of task {each.item}")
+        strings = [text for text in (data.get("text"), *data.values()) if isinstance(text, str)]
+        for value in _regions(each, given, kind):
+            quoted = value.pop("quoted")
+            # The text is the one that regions quote: there may be titles and names beside.
+            if kind == SPANS and quoted and texts.get(each.item) is None:
+                texts[each.item] = next((t for t in strings if in_letters(t, value, quoted)), None)
+            text = texts.get(each.item)
+            marks.append(base | value | ((text and quoted and in_letters(text, value, quoted)) or {}))
+        if kind == SPANS and texts.get(each.item) is None:
+            texts[each.item] = data.get("text") or (strings[0] if len(strings) == 1 else None)
     html = any("hypertextlabels" in str(task.get("annotations")) for task in tasks)
-    return _made(marks, {} if html or kind != SPANS else texts, next(iter(REGIONS[kind].values())), said)
+    numbers = next(iter(REGIONS[kind].values()))
+    made = _made(marks, {} if html or kind != SPANS else texts, numbers, tuple(said))
+    # Places of boxes are shares of a picture's sides, so that its size is known.
+    return made if kind == SPANS else made._replace(lengths=pl.DataFrame())
 
 
-def _regions(annotation: dict[str, Any], document: str, given: Given, kind: str) -> Iterable[dict[str, Any]]:
-    for result in records(annotation.get("result"), "the result of an annotation"):
-        named, tag = str(result.get("type")), given.get("label")
-        if tag is not None and result.get("from_name") != tag:
-            continue
+def in_letters(text: str, place: Mapping[str, Any], quoted: str) -> dict[str, float] | None:
+    """A place in letters, by what it quotes: browsers may count halves; None if it quotes otherwise."""
+    start, end = int(place["start"]), int(place["end"])
+    if text[start:end] == quoted:
+        return {"start": float(start), "end": float(end)}
+    halves = text.encode("utf-16-le")
+    if halves[2 * start : 2 * end].decode("utf-16-le", "replace") != quoted:
+        return None
+    start = len(halves[: 2 * start].decode("utf-16-le", "replace"))
+    return {"start": float(start), "end": float(start + len(quoted))}
+
+
+def _regions(of: Finished, given: Given, kind: str) -> Iterable[dict[str, Any]]:
+    for result in of.results(given.get("label")):
+        named = str(result.get("type"))
         if named not in REGIONS[kind]:
             why = "is not read" if named in REFUSED else f"is no region of the kind {kind}"
             raise UnsupportedError(
-                f"task {document} has a result of type {named!r}, which {why}; name the tag to be read with "
+                f"task {of.item} has a result of type {named!r}, which {why}; name the tag to be read with "
                 "--label"
             )
-        value = record(result.get("value"), f"a region of task {document}")
+        value = record(result.get("value"), f"a region of task {of.item}")
         value = {**value, **record(value.get("globalOffsets"), "globalOffsets")}
         types, numbers = value.get(named) or [], REGIONS[kind][named]
         if len(types) != 1:
-            raise UnsupportedError(f"a region of task {document} has {len(types)} types, and one is needed")
+            raise UnsupportedError(f"a region of task {of.item} has {len(types)} types, and one is needed")
         if not all(isinstance(value.get(name), int | float) for name in numbers):
-            raise InputError(f"a region of task {document} has no {' and '.join(numbers)} as numbers")
+            raise InputError(f"a region of task {of.item} has no {' and '.join(numbers)} as numbers")
         if value.get("rotation"):
-            raise UnsupportedError(f"a box of task {document} is rotated; only upright ones are read")
-        yield {"type": str(types[0]), **{name: float(value[name]) for name in numbers}}
+            raise UnsupportedError(f"a box of task {of.item} is rotated; only upright ones are read")
+        quoted = value["text"] if isinstance(value.get("text"), str) else None
+        yield {"type": str(types[0]), "quoted": quoted, **{name: float(value[name]) for name in numbers}}
 
 
 def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     """Lines of Prodigy (text, spans, who) or of doccano (text, label or entities, who)."""
     if kind != SPANS:
         raise UnsupportedError(f"{kind} cannot be read from lines of texts with spans")
-    marks: list[dict[str, Any]] = []
-    texts, left = {}, 0
+    last: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    texts: dict[str, str] = {}
+    left = again = 0
     for number, entry in enumerate(entries):
         text = entry.get("text")
         if not isinstance(text, str):
@@ -82,19 +106,38 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
             left += 1
             continue
         # The same text shown to several people is one document, whatever its line is called.
-        document = str(entry.get("_input_hash") or entry.get("document") or text[:60])
-        base = {"document": document, "contributor": str(who)}
-        marks += [base, *(base | each for each in _spans(entry, number))]
+        document = str(entry.get("_input_hash") or entry.get("document") or _called(text, texts))
+        if texts.get(document, text) != text:
+            raise InputError(
+                f"line {number + 1} has another text than an earlier one of document {document!r}"
+            )
+        base = {"document": document, "contributor": str(who), "time": utc_text(entry.get("_timestamp"))}
+        again += (document, str(who)) in last
+        last[document, str(who)] = [base, *(base | each for each, _ in spans_of(entry, number))]
         texts[document] = text
-    said = (f"{left} lines that were rejected or ignored were left out",) if left else ()
-    return _made(marks, texts, ("start", "end"), said)
+    said = [f"{left} lines that were rejected or ignored were left out"] if left else []
+    said += (
+        [f"{counted(again, 'line')} left out: the same person annotated the text again later"]
+        if again
+        else []
+    )
+    return _made([mark for of in last.values() for mark in of], texts, ("start", "end"), tuple(said))
 
 
-def _spans(entry: dict[str, Any], number: int) -> Iterable[dict[str, Any]]:
+def _called(text: str, texts: dict[str, str]) -> str:
+    """The beginning of a text, which names it, with a number where another text begins so."""
+    names = itertools.chain((text[:60],), (f"{text[:60]} ({k})" for k in itertools.count(2)))
+    return next(name for name in names if texts.get(name, text) == text)
+
+
+def spans_of(entry: dict[str, Any], number: int) -> Iterable[tuple[dict[str, Any], Any]]:
+    """Spans of a line, as marks and as they came."""
     if entry.get("relations"):
         raise UnsupportedError(f"line {number + 1} has relations, which are not read; take them out")
-    named = ("spans", "entities", "label", "labels")
-    for span in next((entry[name] for name in named if entry.get(name)), []):
+    named = next((name for name in SPANNED_AS if entry.get(name)), SPANNED_AS[0])
+    if not isinstance(entry.get(named, []), list | None):
+        raise InputError(f"line {number + 1} has the {named} {entry[named]!r}, which is no list of spans")
+    for span in entry.get(named) or []:
         found = span
         if isinstance(span, list | tuple) and len(span) == 3:
             found = dict(zip(("start", "end", "label"), span, strict=True))
@@ -103,31 +146,40 @@ def _spans(entry: dict[str, Any], number: int) -> Iterable[dict[str, Any]]:
         if not isinstance(start, int) or not isinstance(end, int) or found.get("label") is None:
             said = f"line {number + 1} has the span {str(span)[:40]!r}"
             raise InputError(f"{said}; start, end and label are needed")
-        yield {"type": str(found["label"]), "start": float(start), "end": float(end)}
+        yield {"type": str(found["label"]), "start": float(start), "end": float(end)}, span
 
 
 def conll_marks(text: str) -> Marks:
     """Tokens, one a line, with tags by contributor (? did not see it); a first line may name them."""
-    lines = [line for line in text.splitlines() if not line.startswith("-DOCSTART-")]
+    lines = [line.rstrip() for line in text.split("\n") if not line.startswith("-DOCSTART-")]
     names: list[str] = []
     if lines and lines[0].lower().startswith("token"):
         names, lines = lines[0].split()[1:], lines[1:]
     marks: list[dict[str, Any]] = []
-    texts = {}
+    texts, said = {}, {who: set[str]() for who in names}
     for number, block in enumerate(each for each in "\n".join(lines).split("\n\n") if each.strip()):
         rows = [line.split() for line in block.splitlines() if line.strip()]
         names = names or [f"annotator {k + 1}" for k in range(len(rows[0]) - 1)]
         if any(len(row) != len(names) + 1 for row in rows) or not names:
             raise InputError(f"sentence {number + 1} has lines other than a token and {len(names)} tags")
         document, tokens = f"s{number + 1}", [row[0] for row in rows]
-        ends = [sum(len(token) + 1 for token in tokens[: k + 1]) - 1 for k in range(len(tokens))]
+        ends = [end - 1 for end in itertools.accumulate(len(token) + 1 for token in tokens)]
         texts[document] = " ".join(tokens)
         for place, who in enumerate(names, 1):
             tags = [row[place] for row in rows]
+            if "?" in tags and set(tags) != {"?"}:
+                raise InputError(
+                    f"sentence {number + 1} has tags of {who!r} beside ?, which is for all or none"
+                )
             if "?" in tags:
                 continue
+            said.setdefault(who, set()).update(tags)
             base = {"document": document, "contributor": who}
             marks += [base, *(base | each for each in _chunks(tags, tokens, ends))]
+    for place, (who, used) in enumerate(said.items(), 2):
+        plain = next((tag for tag in sorted(used) if "-" not in tag), None)
+        if plain is not None and "O" not in used:
+            raise InputError(f"column {place} ({who}) has {plain!r} and nowhere O: its tags are of no spans")
     return _made(marks, texts, ("start", "end"), ())
 
 
@@ -151,9 +203,15 @@ def _made(
 ) -> Marks:
     if not marks:
         raise InputError("no finished annotation was found in this file")
-    kinds = {"document": pl.String, "contributor": pl.String, "type": pl.String}
-    frame = pl.from_dicts(marks, schema=kinds | dict.fromkeys(numbers, pl.Float64))
-    seen = frame.select("document", "contributor").unique(maintain_order=True)
+    kinds: dict[str, Any] = {"document": pl.String, "contributor": pl.String, "type": pl.String}
+    beside = {"time": pl.String, IS_TRUTH: pl.Boolean, SPENT: pl.Float64}
+    known = {name for mark in marks for name in mark if mark[name] not in (None, False)}
+    kinds |= dict.fromkeys(numbers, pl.Float64) | {
+        name: kind for name, kind in beside.items() if name in known
+    }
+    frame = pl.from_dicts(marks, schema=kinds)
+    rest = [name for name in beside if name in known]
+    seen = frame.group_by("document", "contributor", maintain_order=True).agg(pl.col(rest).first())
     columns = {"document": [*texts], "text": [*texts.values()]}
-    known = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop_nulls() if texts else None
-    return Marks(frame.filter(pl.col("type").is_not_null()), seen, known, None, said)
+    shown = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop_nulls() if texts else None
+    return Marks(frame.filter(pl.col("type").is_not_null()).drop(rest), seen, shown, None, said)

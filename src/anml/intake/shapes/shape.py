@@ -11,17 +11,23 @@ from anml.core.words import counted
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, is_named, need, shown
 
+PREFERENCE, GRADES, TAGS, SPANS, BOXES = SHAPES
+# Options that name a role, where they are not called like it.
+OPTIONS = {"document": "item", "type": "label"}
 # What readers are told by the user: names of columns, of a question, of a file beside.
 Given = Mapping[str, Any]
-PREFERENCE, GRADES, TAGS, SPANS, BOXES = SHAPES
 
 
 class Shape(NamedTuple):
-    """What a table of labels was made of: one of `SHAPES`, what a row is called, and what views need."""
+    """What a table of labels was made of: one of `SHAPES`, what a row is called, and what views need.
+
+    `nested`: whether spans of the consensus may lie within each other.
+    """
 
     kind: str
     unit: str
     frames: dict[str, pl.DataFrame]
+    nested: bool = False
 
 
 class Reduced(NamedTuple):
@@ -37,7 +43,9 @@ def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -
     """The column that plays a role; without one there is nothing to read."""
     found = find_column(frame, given, role, names)
     if found is None:
-        raise InputError(f"no column says {role}; name one of {shown(frame.columns)} with --{role}")
+        how = f"name one of {shown(frame.columns)} with --{OPTIONS.get(role, role)}"
+        how = f"call one of {shown(frame.columns)} so" if role in ("x", "y", "width", "height") else how
+        raise InputError(f"no column says {role}; {how}")
     return found
 
 
@@ -59,6 +67,12 @@ def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
     if nobody:
         raise InputError(f"{nobody} of {frame.height} rows have no {name!r}: who judged them is needed")
     return name, frame
+
+
+def beside(frame: pl.DataFrame, roles: Sequence[str], taken: Sequence[str]) -> pl.DataFrame:
+    """Columns without a role, credentials and times among them; a name that is taken has data_ before."""
+    rest = [name for name in frame.columns if name not in roles]
+    return frame.select(pl.col(name).alias(f"data_{name}" if name in taken else name) for name in rest)
 
 
 def labelled(frame: pl.DataFrame, given: Given, names: Sequence[str]) -> tuple[pl.DataFrame, str, str, str]:

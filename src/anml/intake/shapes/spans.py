@@ -20,7 +20,7 @@ def read_spans(frame: pl.DataFrame, given: Given) -> Reduced:
 
 def reduce_spans(read: Marks) -> Reduced:
     """Every span that anybody marked, judged by all who saw its document."""
-    marks, seen, warnings = found_marks(read)
+    marks, seen, warnings = found_marks(read, NUMBERS)
     texts = None if read.texts is None else read.texts.drop_nulls().unique("document", maintain_order=True)
     lengths = read.lengths
     if texts is not None and not texts.is_empty():

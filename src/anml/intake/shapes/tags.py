@@ -8,49 +8,116 @@ import polars as pl
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
-from anml.intake.contributions import record, records
-from anml.intake.label_studio import account, annotations_of
+from anml.intake.contributions import record
+from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES
-from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, labelled
+from anml.intake.roles import ALIASES, are_flags, need, read_flags
+from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, beside, find_column, labelled
 
 YES, NO = "yes", "no"
-SEPARATORS = (";", "|")
+SEPARATORS = (";", "|", ",")
+NAMES = ("tags", "tag", *ALIASES["label"])
+# More yes and no than these are not asked of all tags.
+MOST_ASKED = 2_000_000
+# What several columns are made into, and columns that a table of yes and no has of its own.
+SEVERAL, MADE = "these columns", ("item", "label", "tag")
 
 
 def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
-    """Sets of tags in one column: lists, lists as JSON, or names apart by ; or |."""
-    frame, contributor, item, label = labelled(frame, given, ("tags", *ALIASES["label"]))
-    sets = pl.Series(_sets(frame[label]))
-    seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=sets)
-    twice = seen.height - seen.select("thing", "contributor").n_unique()
-    if twice:
-        raise InputError(f"{counted(twice, 'item')} have two sets of tags by the same contributor")
-    asked = seen.explode("tags").drop_nulls("tags").select("thing", tag="tags").unique().sort("thing", "tag")
-    if asked.is_empty():
+    """Sets of tags in one column (lists, lists as JSON, names apart by ;, | or a comma) or in several."""
+    frame, columns, said = _columns(frame, given)
+    frame, contributor, item, label = labelled(frame, {**given, "label": columns}, ())
+    sets = _sets(frame[label])
+    seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=pl.Series(sets))
+    seen = seen.hstack(beside(frame, (item, contributor, label), (*seen.columns, *MADE)))
+    known = given.get("known")
+    if known is not None:
+        seen = seen.with_columns(_known_sets(seen[need(seen.columns, known, "known")], sets))
+    keys = ["thing", "contributor"]
+    if again := seen.height - seen.select(keys).n_unique():
+        # Rows of one tag each, or somebody who came back: together they are one set.
+        rest = pl.exclude(*keys, "tags").drop_nulls().first()
+        together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
+        seen = seen.group_by(keys, maintain_order=True).agg(together, rest)
+        said.append(f"{counted(again, 'row')} of an item by a contributor who has one there already: one set")
+    ticked = [seen.select("thing", tag=name) for name in ("tags", known) if name is not None]
+    some = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
+    if some.is_empty():
         raise InputError(f"column {label!r} has no tag in any row")
+    asked, what = _asked(some, seen)
     rows = asked.join(seen, on="thing", maintain_order="left_right")
-    rows = rows.select(
-        item=pl.format("{} · {}", "thing", "tag"), contributor="contributor",
-        label=pl.when(pl.col("tags").list.contains(pl.col("tag"))).then(pl.lit(YES)).otherwise(pl.lit(NO)),
-        thing="thing", tag="tag",
-    )  # fmt: skip
-    if (rows["label"] == NO).sum() == 0:
+    has = pl.col("tags").list.contains(pl.col("tag"))
+    rows = rows.with_columns(
+        item=pl.format("{} · {}", "thing", "tag"), label=pl.when(has).then(pl.lit(YES)).otherwise(pl.lit(NO))
+    )
+    if known is not None:
+        right = pl.col(known).list.contains(pl.col("tag"))
+        told = pl.when(right).then(pl.lit(YES)).when(~right).then(pl.lit(NO))
+        rows = rows.with_columns(told.alias(known))
+    if rows.join(some, on=["thing", "tag"]).filter(pl.col("label") == NO).is_empty():
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
     empty = int((seen["tags"].list.len() == 0).sum())
-    warnings = [f"{counted(empty, 'row')} without a tag say that none fits"] if empty else []
+    warnings = [f"{counted(empty, 'row says', 'rows say')} that no tag fits"] if empty else []
     notes = [
         f"{label!r} holds sets of {counted(asked['tag'].n_unique(), 'tag')}; each of "
-        f"{counted(asked.height, 'pair')} of an item and a tag that anybody ticked is a yes or no of all who "
-        "saw the item"
+        f"{counted(asked.height, 'pair')} of an item and a tag{what} is a yes or no of all who saw the item",
+        *said,
     ]
-    shape = Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")})
-    return Reduced(rows, shape, notes, warnings)
+    first = ["item", "contributor", "label", "thing", "tag"]
+    shape = Shape(TAGS, "yes or no", {"seen": seen.select(keys)})
+    return Reduced(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
+
+
+def _asked(some: pl.DataFrame, seen: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """All pairs of an item and a tag; of very many tags those that anybody ticked, and how these are called.
+
+    Where nobody ticks a tag all agree: without such pairs, who ticks at random would seem to contradict.
+    """
+    tags, things = some["tag"].unique(), seen["thing"].unique()
+    if len(tags) * seen.height > MOST_ASKED:
+        return some.sort("thing", "tag"), " that anybody ticked"
+    every = pl.DataFrame({"thing": things}).join(pl.DataFrame({"tag": tags}), how="cross")
+    return every.sort("thing", "tag"), ""
+
+
+def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str | None, list[str]]:
+    """The column of sets; several, of yes and no or of a tag each, are made into one."""
+    asked = given.get("label")
+    several = [] if asked is None or asked in frame.columns else [each.strip() for each in asked.split(",")]
+    if asked is None and find_column(frame, given, "label", NAMES) is None:
+        roles = {role: find_column(frame, given, role, ALIASES[role]) for role in ("contributor", "item")}
+        free = [name for name in frame.columns if name not in (*roles.values(), *given.values())]
+        several = [name for name in free if are_flags(as_text(frame[name]).drop_nulls())]
+    if len(several) < 2:
+        return frame, asked or find_column(frame, given, "label", NAMES), []
+    found = [as_text(frame[need(frame.columns, name, "label")]) for name in several]
+    flags = [are_flags(series.drop_nulls()) for series in found]
+    if len(set(flags)) > 1:
+        odd = several[flags.index(not flags[0])]
+        raise InputError(f"columns {several[0]!r} and {odd!r} are not both yes and no, or both names of tags")
+    if flags[0]:
+        ticks = [read_flags(series, "a tag")[0] for series in found]
+        sets = [[n for n, yes in zip(several, row, strict=True) if yes] for row in zip(*ticks, strict=True)]
+    else:
+        sets = [[tag for tag in row if tag] for row in zip(*found, strict=True)]
+    frame = frame.drop(several).with_columns(pl.Series(SEVERAL, sets, dtype=pl.List(pl.String)))
+    return frame, SEVERAL, [f"columns {', '.join(several[:12])} say which tags an item has"]
+
+
+def _known_sets(series: pl.Series, given: list[list[str]]) -> pl.Series:
+    """Known sets, or those given where they are marked as right; null where nothing is known."""
+    known, sets = series.is_not_null().to_list(), given
+    if series.dtype.is_nested() or not are_flags(as_text(series).drop_nulls()):
+        sets = _sets(series)
+    else:
+        known = read_flags(series, "known")[0].tolist()
+    told = [of if one else None for one, of in zip(known, sets, strict=True)]
+    return pl.Series(series.name, told, dtype=pl.List(pl.String))
 
 
 def _sets(series: pl.Series) -> list[list[str]]:
     if series.dtype.is_nested():
-        return [sorted({str(tag) for tag in value or []}) for value in series.to_list()]
+        return [sorted({str(tag) for tag in value or [] if tag is not None}) for value in series.to_list()]
     texts = [text or "" for text in as_text(series).to_list()]
     if all(text.lstrip().startswith("[") for text in texts if text):
         return [sorted(set(_from_json(text))) if text else [] for text in texts]
@@ -82,37 +149,33 @@ def are_tags(series: pl.Series) -> bool:
     return False
 
 
-def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """Choices of a Label Studio export, several answers allowed."""
     made, question = [], given.get("label")
-    for item, _, _, annotation in annotations_of(tasks):
-        who = account(annotation.get("completed_by"))
-        if annotation.get("was_cancelled") or who is None:
-            continue
-        results = records(annotation.get("result"), "the result of an annotation")
-        results = [each for each in results if each.get("type") == "choices"]
-        names = {str(each.get("from_name")) for each in results}
-        if question is None and len(names) > 1:
+    found, said = finished(tasks)
+    for each in found:
+        chosen = [result for result in each.results(question) if result.get("type") == "choices"]
+        names = {str(result.get("from_name")) for result in chosen}
+        if len(names) > 1:
             listed = ", ".join(sorted(names))
             raise InputError(f"tasks have several questions ({listed}); name one with --label")
-        chosen = [each for each in results if question in (None, each.get("from_name"))]
-        values = [record(each.get("value"), "choices").get("choices") or [] for each in chosen]
-        made.append({"item": item, "contributor": who, "tags": [str(tag) for of in values for tag in of]})
-    return _framed(made)
+        values = [record(result.get("value"), "choices").get("choices") or [] for result in chosen]
+        tags = [str(tag) for of in values for tag in of]
+        made.append({"item": each.item, "contributor": each.who, "tags": tags, **each.beside})
+    return _framed(made), said
 
 
-def argilla_tags(found: list[dict[str, Any]], given: Given) -> pl.DataFrame:
+def argilla_tags(found: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """Answers to a question with several labels of an Argilla export."""
     made = []
     for item, _, value, user, status in answers_to(found, question_of(found, given.get("label"))):
         if status in SUBMITTED and user is not None:
             listed = value if isinstance(value, list) else [] if value is None else [value]
             made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})
-    return _framed(made)
+    return _framed(made), []
 
 
 def _framed(made: list[dict[str, Any]]) -> pl.DataFrame:
     if not made:
         raise InputError("no finished answer was found in this file")
-    kinds: dict[str, Any] = {"item": pl.String, "contributor": pl.String, "tags": pl.List(pl.String)}
-    return pl.DataFrame(made, schema=kinds)
+    return pl.DataFrame(made, schema_overrides={"tags": pl.List(pl.String)}, infer_schema_length=None)
