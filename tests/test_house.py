@@ -54,6 +54,38 @@ def repeated(files: dict[str, list[str]], most: int = MOST_TWICE) -> dict[tuple[
     }
 
 
+def clashes(text: str) -> list[str]:
+    """Names that one comprehension of a function binds and another takes for those of the module.
+
+    Python 3.12 runs both in the function itself, and finds the second unbound.
+    """
+    tree, found = ast.parse(text), []
+    named = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    made = (ast.ListComp, ast.SetComp, ast.DictComp)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        parts = [node for node in ast.walk(function) if isinstance(node, made)]
+        bound = {
+            n.id
+            for part in parts
+            for g in part.generators
+            for n in ast.walk(g.target)
+            if isinstance(n, ast.Name)
+        }
+        for part in parts:
+            own = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            asked = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
+            found += sorted((asked - own) & bound & named)
+    return found
+
+
+def test_no_comprehension_takes_the_name_of_another_for_a_function():
+    assert clashes("def f(): return 1\ndef g(x): a = [f for f in x]; return [f() for _ in a]") == ["f"]
+    assert clashes("def f(): return 1\ndef g(x): a = [y for y in x]; return [f() for _ in a]") == []
+    assert {
+        path.name: clashes(path.read_text()) for path in SOURCE.rglob("*.py") if clashes(path.read_text())
+    } == {}
+
+
 @pytest.mark.parametrize(("folder", "least"), [(SOURCE, 300), (ROOT / "tests", 300)])
 def test_no_six_lines_stand_twice(folder, least):
     files = {str(path.relative_to(folder)): code(path) for path in sorted(folder.rglob("*.py"))}

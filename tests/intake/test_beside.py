@@ -140,7 +140,7 @@ BAD = {
     "negative": (BOTH.with_columns(a=pl.lit(-0.25)), "which are not negative, got -0.25 in row 0"),
     "missing": (BOTH.with_columns(a=pl.Series([None, *P_A[1:]])), "1 values are missing or infinite"),
     "nan": (np.full((6, 2), np.nan), "10 values are missing or infinite, the first in row 0"),
-    "sum": (BOTH.with_columns(b=pl.lit(0.9)), "must sum to 1, got 1.8 in row 0 (4 rows are off"),
+    "sum": (BOTH.with_columns(b=pl.lit(0.9)), "must sum to 1, got 1.8 in row 0 (off by more than 0.001 in 4"),
     "logits": (np.ones((6, 2)) * [3.0, 1.0], "must sum to 1, got 4 in row 0"),
     "too many": (np.ones((6, 3)) / 3, "need one column for each of the 2 classes ('a', 'b'), got 3"),
     "three dimensions": (np.ones((6, 2, 2)), "must be an array (rows, columns), got one of shape (6, 2, 2)"),

@@ -144,7 +144,7 @@ def with_options(*shared: Option) -> Callable[[Callable[..., None]], Callable[..
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
-        named = {parameter.name for parameter in own}
+        named = {p.name for p in own}
         made = [parameter(option) for option in shared if option.name not in named]
 
         @wraps(command)

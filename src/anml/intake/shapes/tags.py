@@ -40,6 +40,11 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
         seen = seen.group_by(keys, maintain_order=True).agg(together, rest)
         said.append(f"{counted(again, 'row')} of an item by a contributor who has one there already: one set")
+    return _of_sets(seen, known, label, said)
+
+
+def _of_sets(seen: pl.DataFrame, known: str | None, label: str, said: list[str]) -> Reduced:
+    """Every pair of an item and a tag as a yes or no of everybody who saw the item."""
     ticked = [seen.select("thing", tag=name) for name in ("tags", known) if name is not None]
     some = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
     if some.is_empty():
@@ -64,7 +69,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         *said,
     ]
     first = ["item", "contributor", "label", "thing", "tag"]
-    shape = Shape(TAGS, "yes or no", {"seen": seen.select(keys)})
+    shape = Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")})
     return Reduced(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
 
 
