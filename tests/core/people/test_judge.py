@@ -229,6 +229,14 @@ class TestBelieve:
         assert belief.p_correct[:4].min() > 1 - 1e-8
         assert belief.p_correct[4:].max() < 1 - 1e-8
 
+    def test_kappa_is_a_number_even_where_every_guess_would_be_right(self):
+        truth = np.array([0, 0, -1, -1])
+        found = judged(
+            flat(4, 2), np.array([0, 1, 0, 1]), Side(np.arange(4), items=np.repeat([0, 1], 2), truth=truth)
+        )
+        for name in ("reliability", "reliability_low", "reliability_high"):
+            assert (np.abs(getattr(found, name)) <= 1).all()
+
     def test_credentials_that_say_nothing_add_nothing(self):
         y = np.arange(40) % 2
         rows, fits, _ = fit_classes(sharp(y, 2), y, Side(np.arange(40) % 4))

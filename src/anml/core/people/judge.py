@@ -260,7 +260,9 @@ def judged_by(
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
     words, false = verdicts.decide(chances, blind, covered, mirror, spared)
     mean, (low, high) = shares @ GRID, worth.interval(shares)
-    kappa, kappa_low, kappa_high = ((share - guessed) / (1 - guessed) for share in (mean, low, high))
+    # Where every guess is right kappa is nothing, and right less often than by any guess is as bad as can be.
+    room = np.where(guessed < 1 - 1e-9, 1 - guessed, np.inf)
+    kappa, kappa_low, kappa_high = (np.maximum((x - guessed) / room, -1.0) for x in (mean, low, high))
     rest = stands.expected.mean(axis=1), *_resting_on(found), _settled_by(found, words), false
     return Contributor(words, mean, low, high, kappa, kappa_low, kappa_high, *rest)
 
