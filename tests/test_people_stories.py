@@ -206,6 +206,21 @@ class TestLiars:
         assert not set(found.values()) & set(ACCUSED)
 
 
+class TestTwoPeople:
+    @pytest.mark.parametrize("seed", [0, 1, 2])
+    def test_who_of_two_guesses_is_not_told_by_their_labels_alone(self, seed):
+        found = audited(crowd([0.9, 1 / 3], items=200, per_item=2, seed=seed), item="item")
+        assert set(words(found).values()) == {UNSURE}
+        # At most one of two labels that differ is right.
+        frame = found.samples
+        both = frame.group_by("item").agg(pl.col("p_correct").sum(), pl.col("label").n_unique())
+        assert both.filter(pl.col("label") == 2)["p_correct"].max() < 1.2
+
+    def test_two_who_mostly_agree_are_reliable(self):
+        found = words(audited(crowd([0.9, 0.9], items=200, per_item=2), item="item"))
+        assert set(found.values()) == {RELIABLE}
+
+
 class TestNumbers:
     def test_reputation_has_no_credentials_in_it(self):
         """The one who is off by four spreads is vouched for, and nobody else: what was seen stays seen."""

@@ -96,7 +96,8 @@ def judge(
         if owner is not None:
             sums, types, vouched = _by_owner(sums, types, vouched, owner)
             voices = np.bincount(owner, voices).astype(np.float64)
-        judged, mirror, against = judge_people(sums, types, vouched, voices, error, covered, spared)
+        alone = not fits[0].params.predicted
+        judged, mirror, against = judge_people(sums, types, vouched, voices, error, covered, spared, alone)
         doubtful = verdicts.reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
         if parts is not None and owner is not None:
             covered = None if covered is None else covered[owner]
@@ -154,13 +155,19 @@ def believe_rows(
 
 def judge_people(
     sums: Tally, types: Floats, vouched: Floats, voices: Floats, rate: Collective, covered: Bools | None,
-    spared: Ints | None,
+    spared: Ints | None, alone: bool = False,
 ) -> tuple[Contributor, float, Floats]:  # fmt: skip
-    """Verdicts, the probability that those who contradict the others are right, and who contradicts them."""
+    """Verdicts, the probability that those who contradict the others are right, and who contradicts them.
+
+    `alone`: no predictions tell what is right: of two people who differ either may be the one who guesses.
+    """
     found = worth.worth_of(sums, types[:, 0], vouched)
     # Who looks, and is right less often than by chance, has another answer.
     below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
+    if alone:
+        rest = np.square(voices.sum() - voices) < 2 * (np.square(voices).sum() - np.square(voices))
+        against[rest & (types[:, 0] < 0.5)] = 1.0
     # Known labels tell which of two sides is right.
     open_ = sums.known.sum() < verdicts.ENOUGH_ROWS
     alike = bool(open_) and verdicts.in_the_same_way(sums.confused, against)

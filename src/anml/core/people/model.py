@@ -140,7 +140,7 @@ def m_step(params: Params, sums: Statistics) -> Params:
     )  # fmt: skip
     after = replace(after, likelihood=sums.likelihood + learning_costs(after, sums.counts, sums.expected))
     if params.judging and params.steps >= FIRST:
-        after = _judged(after)
+        after = _judged(after, params.former)
     return after if params.spotless else _moved(after, sums)
 
 
@@ -151,14 +151,21 @@ def _scored(option: Params, likelihood: Floats, sums: Statistics) -> float:
     return summed_out(option, likelihood + learned) + prior_of(option) + cost
 
 
-def _judged(params: Params) -> Params:
-    """The posterior of types, and how usual it is not to be of the population, given credentials."""
+def _judged(params: Params, earlier: Floats | None) -> Params:
+    """The posterior of types, and how usual it is not to be of the population, given credentials.
+
+    Two whose words contradict each other are judged at once, each by what the other was taken for: whoever
+    swings back to what was believed `earlier` is moved less and less.
+    """
     usual = strange_odds(params)
     assert params.likelihood is not None
     # Answering without looking is as usual as being like nobody.
     either = usual - np.log(2)
     prior = np.column_stack([np.zeros(len(usual)), either, either])
     types = special.softmax(params.likelihood + prior, axis=1)
+    if earlier is not None:
+        back, on = (np.abs(types - part).sum(axis=1, keepdims=True) for part in (earlier, params.types))
+        types = np.where(back < on, params.types + FIRST / params.steps * (types - params.types), types)
     expected = special.expit(usual)
     left, information = 1 - types[:, 0] - expected, expected * (1 - expected)
     step = (left.sum() - (params.strange - STRANGE)) / (information.sum() + 1)
