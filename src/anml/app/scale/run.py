@@ -26,7 +26,7 @@ from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
-from anml.app.scale.slices import Slice, slices_of
+from anml.app.scale.slices import Slice, looked_at, slices_of
 from anml.app.scale.table import Passes, fit_slices, unfitted
 from anml.app.scale.work import Fitted, tell_slice
 from anml.core.checks import Bools, Ints
@@ -175,7 +175,7 @@ def _starts(plan: RunPlan) -> list[tuple[str, int]]:
     if not plan.files:
         return []
     root = os.path.commonpath([path.parent.resolve() for path in plan.files])
-    rows = [sum(each.rows for each in slices_of([path])) for path in plan.files]
+    rows = [rows for _, rows, _ in looked_at(plan.files)]
     starts = np.concatenate([[0], np.cumsum(rows)[:-1]])
     names = [path.resolve().relative_to(root).as_posix() for path in plan.files]
     return [(name, int(start)) for name, start in zip(names, starts, strict=True)]
