@@ -3,6 +3,8 @@
 A stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
 """
 
+import copy
+import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -92,9 +94,8 @@ def _of_loader(loader: DataLoader[Any]) -> Samples:
 
 def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) -> Samples:
     """Rows of a dataset in its own order; `whole` where its examples are batches."""
-    collate = loader.collate_fn if loader is not None else default_collate
-    if collate is default_collate:
-        collate = _collated
+    given = default_collate if loader is None else loader.collate_fn
+    collate = _collated if given is default_collate else InOrder(given)
     if _streams(data):
         return Samples(_Stream(data, batch, loader.collate_fn if whole else collate, whole), None)
     settings = {} if loader is None else {
@@ -104,6 +105,48 @@ def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) 
     if whole:
         return Samples(DataLoader(data, batch_size=None, collate_fn=loader.collate_fn, **settings), None)
     return Samples(DataLoader(data, batch_size=batch, collate_fn=collate, **settings), len(data))
+
+
+class InOrder:
+    """A collator of any kind; an error where it puts examples into an order of its own, as by length."""
+
+    def __init__(self, inner: Callable[[Any], Any]) -> None:
+        self.inner, self.tried = inner, False
+
+    def __call__(self, examples: list[Any]) -> Any:
+        """A batch; the first of several examples is also made twice more, the second time in reverse."""
+        if not self.tried and len(examples) > 1:
+            self.tried = True
+            if _sorts(self.inner, examples):
+                raise InputError(
+                    "the collate function puts the examples of a batch into an order of its own, so that "
+                    "rows cannot be told from batches; let it keep the order, and sort in a batch sampler"
+                )
+        return self.inner(examples)
+
+
+def _sorts(collate: Callable[[Any], Any], examples: list[Any]) -> bool:
+    """Whether what is not random comes out in another order than examples went in. Leaves no trace."""
+    trial, numbers, others = copy.copy(collate), np.random.get_state(), random.getstate()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        first, again, turned = (
+            list(_sized(trial([copy.copy(each) for each in some]), len(examples)))
+            for some in (examples, examples, examples[::-1])
+        )
+    np.random.set_state(numbers)  # noqa: NPY002
+    random.setstate(others)
+    fixed = [(a, c.flip(0)) for a, b, c in zip(first, again, turned, strict=False) if torch.equal(a, b)]
+    kept = any(torch.equal(a, c) and not torch.equal(a, a.flip(0)) for a, c in fixed)
+    return not kept and any(not torch.equal(a, c) for a, c in fixed)
+
+
+def _sized(batch: Any, n: int) -> Iterator[Tensor]:
+    """Tensors of a batch that have a row for each example."""
+    if isinstance(batch, Tensor) and batch.dim() and len(batch) == n:
+        yield batch
+    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, tuple | list) else ()
+    for part in parts:
+        yield from _sized(part, n)
 
 
 class _Stream(NamedTuple):
@@ -211,7 +254,10 @@ def _placed(batch: Batch, device: torch.device) -> Batch:
 def _tensor(values: Any) -> Tensor:
     if isinstance(values, Tensor):
         return values
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("samples differ in shape; give a DataLoader whose collate_fn pads them") from None
     if array.dtype.kind not in "iufb":
         raise InputError(f"samples and targets must be numbers, got {array.dtype}")
     if array.dtype == np.float64:

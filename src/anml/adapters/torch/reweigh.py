@@ -85,8 +85,9 @@ class Reweigher:
     ) -> None:  # fmt: skip
         self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed), progress
         self.every, self.warmup = whole("every", every), whole("warmup", warmup)
-        if self.every < 0 or self.warmup < 0:
-            raise InputError(f"every and warmup must not be negative, got {every} and {warmup}")
+        for name in ("every", "warmup", "seed"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must not be negative, got {getattr(self, name)}")
         self.smooth = in_range("smooth", smooth, 0, 1, open_low=True)
         self.rate = in_range("rate", rate, 0, 1)
         self.scoring = scoring_of(self.seed, **scoring)
@@ -154,9 +155,14 @@ class Reweigher:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
+        if not {"w", "kept", "gate", *STATE} <= set(state):
+            raise InputError("this is no state of a Reweigher")
         if len(state["w"]) != self.n:
             raise InputError(f"the state is of {len(state['w'])} samples, the training set has {self.n}")
-        state = {name: each.numpy() if isinstance(each, Tensor) else each for name, each in state.items()}
+        # Copies: rows that are held out change in place.
+        state = {
+            name: each.numpy().copy() if isinstance(each, Tensor) else each for name, each in state.items()
+        }
         for name in STATE:
             setattr(self, name, state[name])
         self.weighting = Weighting(state["w"], state["kept"], Gate(**state["gate"]), self.recipe)
