@@ -410,6 +410,13 @@ class TestRefused:
                 weighting=uniform(48),
             ).train()  # fmt: skip
 
+    def test_draws_from_other_rows(self, tmp_path):
+        args = settings(tmp_path)
+        trainer = WeightedTrainer(bert(), args, train_dataset=Examples(8), weighting=uniform(8), by="draws")
+        trainer.train_dataset = Examples(6)
+        with pytest.raises(InputError, match="there are weights of 8 samples for 6 to draw"):
+            trainer.train()
+
     @pytest.mark.parametrize("by", ["loss", "draws"])
     def test_what_is_no_weighting(self, by, tmp_path):
         with pytest.raises(InputError, match=r"of anml\.weigh or a Reweigher, got ndarray"):

@@ -60,9 +60,12 @@ class Weighted:
         return given.weights if isinstance(given, Reweigher) else given.sample_weight()
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        if self.by == "loss":
-            return super()._get_train_sampler(train_dataset)  # type: ignore[misc]
         me: Any = self
+        given = me.train_dataset if train_dataset is None else train_dataset
+        if self.by == "loss":
+            return super()._get_train_sampler(getattr(given, "inner", given))  # type: ignore[misc]
+        if len(given) != len(self._weights()):
+            raise InputError(f"there are weights of {len(self._weights())} samples for {len(given)} to draw")
         self.drawing = WeightedSampler(self.weighting, size=len(self._weights()), seed=me.args.seed)
         if self._resumed is not None:
             # The Trainer itself skips what it has trained on.
