@@ -133,8 +133,8 @@ def test_replicas_share_the_draws_of_a_reweigher():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"every": -1}, "every must not be negative, got -1"),
-        ({"seed": -1}, "seed must not be negative, got -1"),
+        ({"every": -1}, "every must be at least 0, got -1"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"smooth": 0.0}, "smooth"),
         ({"colour": 1}, "unknown setting 'colour'"),
         ({"v": [0.5]}, "v has 1 values for 300 samples"),

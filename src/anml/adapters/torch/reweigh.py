@@ -83,11 +83,8 @@ class Reweigher:
         rate: float = 0.3, warmup: int = 1, held_out: float = 0.1, seed: int = 0,
         progress: Progress | None = None, **scoring: Any,
     ) -> None:  # fmt: skip
-        self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed), progress
-        self.every, self.warmup = whole("every", every), whole("warmup", warmup)
-        for name in ("every", "warmup", "seed"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must not be negative, got {getattr(self, name)}")
+        self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed, 0), progress
+        self.every, self.warmup = whole("every", every, 0), whole("warmup", warmup, 0)
         self.smooth = in_range("smooth", smooth, 0, 1, open_low=True)
         self.rate = in_range("rate", rate, 0, 1)
         self.scoring = scoring_of(self.seed, **scoring)

@@ -46,14 +46,17 @@ class WeightedSampler(Sampler[int]):
     ) -> None:  # fmt: skip
         self.followed = None if isinstance(weighting, Weighting) else weighting
         self.fixed = weighting_of(weighting)
-        if whole("seed", seed) < 0:
-            raise InputError(f"seed must not be negative, got {seed}")
         if not 0 <= whole("rank", rank) < whole("replicas", replicas):
             raise InputError(f"rank must lie in [0, {replicas - 1}], got {rank}")
-        self.size = int(self.fixed.kept.sum()) if size is None else whole("size", size)
-        if self.size < replicas:
-            raise InputError(f"size must be at least 1 for each of {replicas} replicas, got {self.size}")
-        self.seed, self.rank, self.replicas, self.epoch, self.position = seed, rank, replicas, 0, 0
+        # At least one draw for each.
+        self.size = whole("size", int(self.fixed.kept.sum()) if size is None else size, replicas)
+        self.seed, self.rank, self.replicas, self.epoch, self.position = (
+            whole("seed", seed, 0),
+            rank,
+            replicas,
+            0,
+            0,
+        )
         self.drawn: list[int] = []
 
     @property
