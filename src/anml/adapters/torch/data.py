@@ -128,25 +128,17 @@ class InOrder:
 def _sorts(collate: Callable[[Any], Any], examples: list[Any]) -> bool:
     """Whether what is not random comes out in another order than examples went in. Leaves no trace."""
     trial, numbers, others = copy.copy(collate), np.random.get_state(), random.getstate()  # noqa: NPY002
+    made: list[list[Tensor]] = [[], [], []]
     with torch.random.fork_rng(devices=[]):
-        first, again, turned = (
-            list(_sized(trial([copy.copy(each) for each in some]), len(examples)))
-            for some in (examples, examples, examples[::-1])
-        )
+        for found, some in zip(made, (examples, examples, examples[::-1]), strict=True):
+            batch = trial([copy.copy(each) for each in some])
+            each_tensor(dict(batch) if isinstance(batch, Mapping) else batch, found.append)
     np.random.set_state(numbers)  # noqa: NPY002
     random.setstate(others)
-    fixed = [(a, c.flip(0)) for a, b, c in zip(first, again, turned, strict=False) if torch.equal(a, b)]
+    rows = (each for each in zip(*made, strict=False) if each[0].shape[:1] == (len(examples),))
+    fixed = [(a, c.flip(0)) for a, b, c in rows if torch.equal(a, b)]
     kept = any(torch.equal(a, c) and not torch.equal(a, a.flip(0)) for a, c in fixed)
     return not kept and any(not torch.equal(a, c) for a, c in fixed)
-
-
-def _sized(batch: Any, n: int) -> Iterator[Tensor]:
-    """Tensors of a batch that have a row for each example."""
-    if isinstance(batch, Tensor) and batch.dim() and len(batch) == n:
-        yield batch
-    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, tuple | list) else ()
-    for part in parts:
-        yield from _sized(part, n)
 
 
 class _Stream(NamedTuple):

@@ -1,7 +1,6 @@
 """Rows dealt anew, once: all labels of an item into one slice, with what was given beside each."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, named_by, slices_of
+from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, drafted, named_by, slices_of
 from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.intake.beside import NUMPY, read_numbers
@@ -96,10 +95,9 @@ def deal(part: Slice, how: Dealing) -> Ints:
         to = scattered(items) % how.slices
     numbers = [each.at(part.first, part.rows) for each in how.beside]
     frame = pl.concat([found.frame, *numbers], how="horizontal").with_columns(pl.Series(ROW, found.row))
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    np.save(counts, np.bincount(to, minlength=how.slices))
-    frame[np.argsort(to, kind="stable")].write_ipc(draft)
-    draft.replace(path)
+    with drafted(path) as draft:
+        np.save(counts, np.bincount(to, minlength=how.slices))
+        frame[np.argsort(to, kind="stable")].write_ipc(draft)
     return np.asarray(np.load(counts))
 
 

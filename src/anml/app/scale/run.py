@@ -26,7 +26,7 @@ from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
-from anml.app.scale.slices import Slice, looked_at, slices_of
+from anml.app.scale.slices import Slice, drafted, looked_at, slices_of
 from anml.app.scale.table import Passes, fit_slices, unfitted
 from anml.app.scale.work import Fitted, tell_slice
 from anml.core.checks import Bools, Ints
@@ -116,9 +116,8 @@ def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice
         shutil.rmtree(out / name, ignore_errors=True)
         (out / name).mkdir(parents=True)
     (out / RECORD).unlink(missing_ok=True)
-    draft = plan.with_suffix(".part")
-    draft.write_text(json.dumps(about))
-    draft.replace(plan)
+    with drafted(plan) as draft:
+        draft.write_text(json.dumps(about))
 
 
 def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
@@ -231,9 +230,8 @@ def record(out: Path, result: Audited, slices: int, write_report: WriteReport | 
         "slices": slices, "data": seen_from(out.resolve(), result.data),
         "files": {path.relative_to(out).as_posix(): _digest(path) for path in files},
     }  # fmt: skip
-    draft = out / f".{RECORD}"
-    draft.write_text(as_json(about) + "\n", encoding="utf-8")
-    draft.replace(out / RECORD)
+    with drafted(out / RECORD) as draft:
+        draft.write_text(as_json(about) + "\n", encoding="utf-8")
     remember(out, (out / RECORD).read_bytes())
     shutil.rmtree(out / WORK, ignore_errors=True)
     return result

@@ -1,6 +1,8 @@
 """A table in one or many Parquet files, as slices of rows that are read one at a time."""
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,6 +89,18 @@ class Slice:
                 if name in frame.columns
             )
         return SliceRows(frame, row, beside)
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Where a file is written until it is whole; it is then put in its place."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{path.name} cannot be written: {said(error)}") from None
 
 
 def named_by(series: pl.Series, part: Slice) -> pl.Series:
