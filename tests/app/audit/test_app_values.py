@@ -71,6 +71,14 @@ class TestIndex:
     def test_one_that_only_counts_says_nothing(self):
         beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]})
         assert by_index("predictions", beside, self.data) is beside
+        # But where the data are numbered so too, and shuffled, it could be meant either way.
+        for order, refused in (([0, 1, 2], False), ([2, 0, 1], True)):
+            data = self.data.set_axis(order, axis=0)
+            if not refused:
+                assert by_index("predictions", beside, data) is beside
+                continue
+            with pytest.raises(InputError, match="the predictions count their rows from 0"):
+                by_index("predictions", beside, data)
 
     def test_rows_that_are_missing_are_named(self):
         beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 1])

@@ -69,7 +69,7 @@ class Logits:
         try:
             moves = torch.autograd.grad(mixed, [z for z, _ in reached], retain_graph=True, allow_unused=True)
         except RuntimeError:
-            # A loss that is linear in its logits has no second derivative, and so mixes no samples.
+            # Linear in the logits: nothing mixes samples but a hinge over pairs, which this does not see.
             if all(not g.requires_grad for _, g in reached):
                 return
             raise _unweighable(f"that the loss of {name} is a sum over samples cannot be shown") from None

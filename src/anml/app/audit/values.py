@@ -44,8 +44,13 @@ def by_index(what: str, given: Any, data: Any) -> Any:
     index = given.index
     # One that says no more than the order of rows goes by it.
     plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-    if plain or index.equals(data.index):
+    if index.equals(data.index) or (plain and not data.index.isin(index).all()):
         return given
+    if plain:
+        raise InputError(
+            f"the {what} count their rows from 0, and the data have these numbers in another order; give the "
+            f"{what} the index of the data, or an array in the order of their rows"
+        )
     if not (index.is_unique and data.index.is_unique):
         raise InputError(f"the {what} and the data have other indexes, and one names rows twice; name a key")
     at = index.get_indexer(data.index)

@@ -1,5 +1,6 @@
 """The weights of an audit for a dataset's rows, by key, pandas index or place; equal columns must agree."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
         raise InputError(f"the {which} has no column {key!r} to find rows by")
     places = {name: at for at, name in enumerate(names)}
     if len(places) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"key {key!r} must name each row of the audited table once, {twice!r} comes again")
     wanted = _texts(theirs)
     for name in wanted:
