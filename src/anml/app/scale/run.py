@@ -112,10 +112,13 @@ def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice
             raise InputError(f"{out} holds an unfinished run of other data or settings; choose a new folder")
         return
     check_folder(out)
-    for name in ("samples", WORK):
-        shutil.rmtree(out / name, ignore_errors=True)
-        (out / name).mkdir(parents=True)
-    (out / RECORD).unlink(missing_ok=True)
+    try:
+        for name in ("samples", WORK):
+            shutil.rmtree(out / name, ignore_errors=True)
+            (out / name).mkdir(parents=True)
+        (out / RECORD).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror or error}") from None
     with drafted(plan) as draft:
         draft.write_text(json.dumps(about))
 
