@@ -253,6 +253,9 @@ class TestInOrder:
     def longest_first(self, examples):
         return self.padded(sorted(examples, key=lambda each: -len(each["x"])))
 
+    def shuffled(self, examples):
+        return self.padded([examples[at] for at in torch.randperm(len(examples))])
+
     def masked(self, examples):
         batch = self.padded(examples)
         return {"x": batch["x"] * (torch.rand(batch["x"].shape) > 0.5), "labels": batch["labels"]}
@@ -270,9 +273,11 @@ class TestInOrder:
         for one, other in zip(plain, [checked(self.examples) for _ in range(2)], strict=True):
             assert all(torch.equal(one[name], other[name]) for name in one)
 
-    def test_what_sorts_is_refused(self):
-        with pytest.raises(InputError, match="puts the examples of a batch into an order of its own"):
-            InOrder(self.longest_first)(self.examples)
+    def test_what_sorts_or_shuffles_is_refused(self):
+        torch.manual_seed(1)
+        for collate in (self.longest_first, self.shuffled):
+            with pytest.raises(InputError, match="puts the examples of a batch into an order of its own"):
+                InOrder(collate)(self.examples)
         loader = DataLoader(self.examples, batch_size=4, collate_fn=self.longest_first)
         with pytest.raises(InputError, match="rows cannot be told from batches"):
             list(samples_of(loader).batches(CPU))

@@ -330,20 +330,35 @@ class Known(torch.utils.data.IterableDataset):
         return ({**each, "sample_index": at} for at, each in enumerate(Examples(48)))
 
 
+class Renewed(Examples):
+    """Examples that are others in every epoch."""
+
+    epoch = 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        return {**found, "input_ids": (found["input_ids"] + self.epoch) % 30}
+
+
 @pytest.mark.parametrize(
     ("kind", "given"),
     [
+        (Trainer, {"model": bert(), "train_dataset": Renewed(48)}),
         (Trainer, {"model_init": bert, "train_dataset": Examples(48)}),
         (Mean, {"model": bert(), "train_dataset": Examples(48)}),
         (Trainer, {"model": bert(), "train_dataset": Known()}),
     ],
-    ids=["model_init", "a trainer of one's own", "a stream of known length"],
+    ids=["new in every epoch", "model_init", "a trainer of one's own", "a stream of known length"],
 )
 def test_ways_of_starting_a_trainer(kind, given, tmp_path):
     def parameters(kind, **more):
         trainer = kind(args=settings(tmp_path), **copy.deepcopy(given), **more)
         trainer.train()
-        return list(trainer.model.parameters())
+        # A model that was trained can be copied.
+        return list(copy.deepcopy(trainer.model).parameters())
 
     class Ours(Weighted, kind):
         pass
@@ -399,6 +414,10 @@ class TestRefused:
     def test_a_loss_that_compares_samples(self, tmp_path):
         with pytest.raises(UnsupportedError, match=r'compares samples with each other.*by="draws"'):
             self.train(tmp_path, compute_loss_func=clip)
+
+    def test_a_collator_that_gives_no_names(self, tmp_path):
+        with pytest.raises(InputError, match="a collator must give values by name, got tuple"):
+            self.train(tmp_path, data_collator=lambda each: (each[0]["input_ids"],))
 
     def test_a_collator_that_sorts(self, tmp_path):
         def longest_first(examples):

@@ -1,6 +1,6 @@
 """For users of Hugging Face: a `Trainer` whose samples count by weight. Install the extra `hf`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,11 @@ class _Numbered(Dataset[Any]):
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
     def __len__(self) -> int:
         return len(self.inner)
 
@@ -178,6 +183,8 @@ class _Numbering:
             return self.inner(examples)
         rows = [int(each[INDEX]) for each in examples]
         batch = self.inner([{key: each[key] for key in each if key != INDEX} for each in examples])
+        if not isinstance(batch, MutableMapping):
+            raise InputError(f"a collator must give values by name, got {type(batch).__name__}")
         batch[INDEX] = torch.tensor(rows)
         return batch
 

@@ -24,16 +24,18 @@ class Logits:
         self.checked = 0
         self.seen: list[GradientEdge] = []
         self._weights: Tensor | None = None
-        model.register_forward_hook(self._found)
 
     @contextmanager
     def weighed(self, weights: Tensor) -> Iterator[None]:
         """Inside, what runs forward counts each sample by its weight when it runs backward."""
         self._weights = weights
+        # Nothing is left in a model that is copied or saved whole.
+        hook = self.model.register_forward_hook(self._found)
         try:
             yield
         finally:
             self._weights = None
+            hook.remove()
 
     def check(self, model: nn.Module, run: Callable[[], tuple[Tensor, Any]], rows: int) -> None:
         """Refuse a loss that cannot be weighed; once for one sample, and once for several."""
