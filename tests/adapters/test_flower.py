@@ -183,9 +183,8 @@ def test_nothing_that_a_client_sends_stops_a_round(case, sends, why):
     start(strategy, InProcessGrid(app, 10), 1)
     lines = {line.client: line for line in strategy.federation.history[0].lines}
     assert len(lines) == 10
-    mine = lines.get("clinic-1", lines.get("1"))
-    assert mine.why.startswith(why)
-    assert mine.weight == 0
+    assert lines["clinic-1"].why.startswith(why)
+    assert lines["clinic-1"].weight == 0
 
 
 def test_a_name_that_two_clients_claim_is_nobodys(case):

@@ -84,31 +84,28 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
         return _moved(before, update), metrics
 
     def _reply(self, message: Message, server_round: int) -> Reply:
-        node = str(message.metadata.src_node_id)
+        """What a client sent; nothing of it may stop a round."""
+        name = str(message.metadata.src_node_id)
         if message.has_error():
-            return Reply(node, None, why=f"it failed: {message.error.reason}")
+            return Reply(name, None, why=f"it failed: {message.error.reason}")
         try:
-            return self._read(message, server_round)
+            name = self.identify(message)
+            return self._read(name, message, server_round)
         except InputError as error:
-            return Reply(node, None, why=str(error))
-        except Exception as error:  # nothing that a client sends may stop a round
-            return Reply(node, None, why=f"its reply cannot be read: {error}")
+            return Reply(name, None, why=str(error))
+        except Exception as error:
+            return Reply(name, None, why=f"its reply cannot be read: {error}")
 
-    def _read(self, message: Message, server_round: int) -> Reply:
-        name = self.identify(message)
+    def _read(self, name: str, message: Message, server_round: int) -> Reply:
         record = message.content.array_records.get(self.arrayrecord_key)
         if record is None:
-            return Reply(name, None, why=f"it sent no arrays under {self.arrayrecord_key!r}")
+            raise InputError(f"it sent no arrays under {self.arrayrecord_key!r}")
         metrics: Any = {key: each[key] for each in message.content.metric_records.values() for key in each}
         began = int(metrics.get(ROUND, server_round))
-        start = self._sent.get(began)
-        if start is None:
-            return Reply(name, None, why=f"it started from round {began}, which has not been")
+        if began not in self._sent:
+            raise InputError(f"it started from round {began}, which has not been")
         rows = int(metrics.get(self.weighted_by_key, 1))
-        try:
-            return Reply(name, flat_difference(record, start), rows, server_round - began)
-        except InputError as error:
-            return Reply(name, None, rows, why=str(error))
+        return Reply(name, flat_difference(record, self._sent[began]), rows, server_round - began)
 
 
 def _told_apart(replies: list[Reply], nodes: list[int]) -> list[Reply]:
