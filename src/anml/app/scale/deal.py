@@ -47,7 +47,8 @@ def _numbers(piece: Piece, kinds: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
 
 def numbers_of(source: Any, what: str, total: int, work: Path) -> Numbers:
     """Predictions or embeddings in files that are read row by row; others are written as such first."""
-    path, kinds = Path(source).expanduser() if isinstance(source, str | Path) else None, ()
+    path = Path(source).expanduser() if isinstance(source, str | Path) else None
+    kinds: tuple[tuple[str, Any], ...] = ()
     if path is not None and (files := parquet_files(path)):
         parts = slices_of(files)
         pieces, kinds = tuple(piece for part in parts for piece in part.pieces), parts[0].kinds
