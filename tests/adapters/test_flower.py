@@ -138,6 +138,93 @@ def test_secure_aggregation_is_said(case):
         start(AnmlStrategy(fraction_evaluate=0.0), InProcessGrid(app, 10), 1)
 
 
+def metrics(**given):
+    return {
+        "metrics": MetricRecord({"num-examples": 10, **{k.replace("_", "-"): v for k, v in given.items()}})
+    }
+
+
+def broken(data):
+    array = Array(np.zeros(SHAPE.parameters, dtype=np.float32))
+    array.data = data
+    return {"arrays": ArrayRecord({"flat": array})}
+
+
+@pytest.mark.parametrize(
+    ("sends", "why"),
+    [
+        (metrics(num_examples=float("nan")), "its reply cannot be read: cannot convert float NaN"),
+        (metrics(num_examples=float("inf")), "its reply cannot be read: cannot convert float inf"),
+        (metrics(num_examples=[1, 2]), "its reply cannot be read: int"),
+        (metrics(num_examples=0), "it says that it has 0 rows"),
+        (metrics(server_round=float("nan")), "its reply cannot be read: cannot convert float NaN"),
+        (broken(b"rubbish"), "its reply cannot be read: "),
+        (
+            {"arrays": ArrayRecord({"flat": Array(np.full(SHAPE.parameters, "a"))})},
+            "its array 'flat' holds <U1, which is no number",
+        ),
+        (
+            {"arrays": ArrayRecord({"flat": Array(np.full(SHAPE.parameters, 1e300))})},
+            "its update has values above 1e+09",
+        ),
+    ],
+)
+def test_nothing_that_a_client_sends_stops_a_round(case, sends, why):
+    good, app = client_app(case), ClientApp()
+
+    @app.train()
+    def train(message, context):
+        reply = good(message, context)
+        if context.node_config["partition-id"] == 0:
+            reply.content.update(sends)
+        return reply
+
+    strategy = AnmlStrategy(fraction_evaluate=0.0)
+    start(strategy, InProcessGrid(app, 10), 1)
+    lines = {line.client: line for line in strategy.federation.history[0].lines}
+    assert len(lines) == 10
+    assert lines["clinic-1"].why.startswith(why)
+    assert lines["clinic-1"].weight == 0
+
+
+def test_a_name_that_two_clients_claim_is_nobodys(case):
+    good, app = client_app(case), ClientApp()
+
+    @app.train()
+    def train(message, context):
+        reply = good(message, context)
+        if context.node_config["partition-id"] == 0:
+            reply.content["who"] = ConfigRecord({"client-id": case.names[1]})
+        return reply
+
+    strategy = AnmlStrategy(fraction_evaluate=0.0)
+    start(strategy, InProcessGrid(app, 10), 1)
+    assert {line.client for line in strategy.federation.history[0].lines} == {"1", "2", *case.names[2:]}
+
+
+def test_counters_of_batch_norm_stay_and_are_not_compared():
+    app, begin = ClientApp(), {"w": np.zeros(40, dtype=np.float32), "seen": np.array(3)}
+
+    @app.train()
+    def train(message, context):
+        me = context.node_config["partition-id"]
+        after = {
+            "w": (0.1 + np.random.default_rng(me).normal(0, 0.01, 40)).astype(np.float32),
+            "seen": np.asarray(begin["seen"] + 1000 * me),
+        }
+        arrays = ArrayRecord({name: Array(each) for name, each in after.items()})
+        # What is counted may stand in any of the records.
+        more = {"loss": MetricRecord({"loss": 1.0}), "metrics": MetricRecord({"num-examples": 7})}
+        return Message(RecordDict({"arrays": arrays, **more}), reply_to=message)
+
+    strategy = AnmlStrategy(fraction_evaluate=0.0)
+    arrays = ArrayRecord({name: Array(each) for name, each in begin.items()})
+    found = strategy.start(InProcessGrid(app, 5), arrays, num_rounds=1).arrays
+    assert int(found["seen"].numpy()) == 3
+    assert found["w"].numpy() == pytest.approx(np.full(40, 0.1), abs=0.02)
+    assert set(strategy.federation.history[0].weights().values()) == {0.2}
+
+
 def test_an_update_is_the_difference():
     before = ArrayRecord({"a": Array(np.ones(2, dtype=np.float32)), "b": Array(np.zeros((1, 2)))})
     after = ArrayRecord({"a": Array(np.full(2, 3.0, dtype=np.float32)), "b": Array(np.ones((1, 2)))})

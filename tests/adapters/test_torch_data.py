@@ -19,7 +19,7 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from anml.adapters.torch.data import in_row_order, samples_of
+from anml.adapters.torch.data import InOrder, in_row_order, samples_of
 from anml.core.errors import InputError
 
 CPU = torch.device("cpu")
@@ -203,6 +203,7 @@ def test_doubles_become_floats_and_whole_numbers_stay():
         (lambda: samples_of(X[:0], Y[:0]), "at least 1, got 0 and 0"),
         (lambda: samples_of(np.array([["a"]]), [0]), "samples and targets must be numbers"),
         (lambda: samples_of(X, "label"), "samples and targets must be numbers"),
+        (lambda: samples_of([np.ones(2), np.ones(3)], [0, 1]), "samples differ in shape; give a DataLoader"),
         (lambda: samples_of(pd.DataFrame({"t": ["x"]}), [0]), "must be numbers, got object"),
         (
             lambda: list(samples_of(DataLoader([{"x": X[0]}])).batches(CPU)),
@@ -237,3 +238,56 @@ def test_what_cannot_be_used_is_one_sentence(make, says):
 def test_an_example_that_lacks_something_is_one_sentence(examples, says):
     with pytest.raises(InputError, match=says):
         list(samples_of(examples).batches(CPU))
+
+
+class TestInOrder:
+    """Examples of three lengths, of which two are equally long."""
+
+    examples = tuple({"x": torch.arange(n) + n, "labels": at % 2} for at, n in enumerate((3, 5, 2, 5)))
+
+    @staticmethod
+    def padded(examples):
+        ids = torch.nn.utils.rnn.pad_sequence([each["x"] for each in examples], batch_first=True)
+        return {"x": ids, "labels": torch.tensor([each["labels"] for each in examples])}
+
+    def longest_first(self, examples):
+        return self.padded(sorted(examples, key=lambda each: -len(each["x"])))
+
+    def shuffled(self, examples):
+        return self.padded([examples[at] for at in torch.randperm(len(examples))])
+
+    def masked(self, examples):
+        batch = self.padded(examples)
+        return {"x": batch["x"] * (torch.rand(batch["x"].shape) > 0.5), "labels": batch["labels"]}
+
+    def numbered(self, examples):
+        return {**self.padded(examples), "place": torch.arange(len(examples))}
+
+    @pytest.mark.parametrize("collate", ["padded", "masked", "numbered"])
+    def test_what_keeps_the_order_is_taken_and_draws_what_it_drew(self, collate):
+        collate = getattr(self, collate)
+        torch.manual_seed(0)
+        plain = [collate(self.examples) for _ in range(2)]
+        torch.manual_seed(0)
+        checked = InOrder(collate)
+        for one, other in zip(plain, [checked(self.examples) for _ in range(2)], strict=True):
+            assert all(torch.equal(one[name], other[name]) for name in one)
+
+    def test_what_sorts_or_shuffles_is_refused(self):
+        torch.manual_seed(1)
+        for collate in (self.longest_first, self.shuffled):
+            with pytest.raises(InputError, match="puts the examples of a batch into an order of its own"):
+                InOrder(collate)(self.examples)
+        loader = DataLoader(self.examples, batch_size=4, collate_fn=self.longest_first)
+        with pytest.raises(InputError, match="rows cannot be told from batches"):
+            list(samples_of(loader).batches(CPU))
+
+    def test_examples_are_not_changed(self):
+        def popped(examples):
+            return {
+                **self.padded(examples),
+                "labels": torch.tensor([each.pop("labels") for each in examples]),
+            }
+
+        given = [dict(each) for each in self.examples]
+        assert InOrder(popped)(given)["labels"].tolist() == [0, 1, 0, 1]

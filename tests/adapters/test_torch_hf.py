@@ -1,5 +1,8 @@
 """With Hugging Face: tiny models made from a configuration, offline."""
 
+import copy
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -28,7 +31,7 @@ from transformers import (
 import anml
 from anml.adapters.torch import Reweigher, module_quality
 from anml.adapters.torch.data import samples_of
-from anml.adapters.torch.hf import WeightedTrainer
+from anml.adapters.torch.hf import Weighted, WeightedTrainer
 from anml.adapters.torch.quality import Scoring, module_gradients
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.neighbours import Search
@@ -307,6 +310,63 @@ def test_equal_weights_are_the_plain_trainer_to_the_bit(name, tmp_path):
         assert torch.equal(p, q)
 
 
+class Mean(Trainer):
+    """A trainer with a loss of its own, as users write it."""
+
+    def compute_loss(self, model, inputs, return_outputs=False, **more):
+        labels = inputs.pop("labels")
+        outputs = model(**inputs)
+        loss = nn.functional.cross_entropy(outputs.logits, labels)
+        return (loss, outputs) if return_outputs else loss
+
+
+class Known(torch.utils.data.IterableDataset):
+    """A stream that says how long it is."""
+
+    def __len__(self):
+        return 48
+
+    def __iter__(self):
+        return ({**each, "sample_index": at} for at, each in enumerate(Examples(48)))
+
+
+class Renewed(Examples):
+    """Examples that are others in every epoch."""
+
+    epoch = 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        return {**found, "input_ids": (found["input_ids"] + self.epoch) % 30}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (Trainer, {"model": bert(), "train_dataset": Renewed(48)}),
+        (Trainer, {"model_init": bert, "train_dataset": Examples(48)}),
+        (Mean, {"model": bert(), "train_dataset": Examples(48)}),
+        (Trainer, {"model": bert(), "train_dataset": Known()}),
+    ],
+    ids=["new in every epoch", "model_init", "a trainer of one's own", "a stream of known length"],
+)
+def test_ways_of_starting_a_trainer(kind, given, tmp_path):
+    def parameters(kind, **more):
+        trainer = kind(args=settings(tmp_path), **copy.deepcopy(given), **more)
+        trainer.train()
+        # A model that was trained can be copied.
+        return list(copy.deepcopy(trainer.model).parameters())
+
+    class Ours(Weighted, kind):
+        pass
+
+    plain, ours = parameters(kind), parameters(Ours, weighting=uniform(48))
+    assert all(torch.equal(p, q) for p, q in zip(plain, ours, strict=True))
+
+
 def test_a_language_model_learns_the_next_token(tmp_path):
     module = causal()
     data = Sentences(96)
@@ -354,6 +414,34 @@ class TestRefused:
     def test_a_loss_that_compares_samples(self, tmp_path):
         with pytest.raises(UnsupportedError, match=r'compares samples with each other.*by="draws"'):
             self.train(tmp_path, compute_loss_func=clip)
+
+    def test_a_collator_that_gives_no_names(self, tmp_path):
+        with pytest.raises(InputError, match="a collator must give values by name, got tuple"):
+            self.train(tmp_path, data_collator=lambda each: (each[0]["input_ids"],))
+
+    def test_a_collator_that_sorts(self, tmp_path):
+        def longest_first(examples):
+            return padded(sorted(examples, key=lambda each: -len(each["input_ids"])))
+
+        with pytest.raises(InputError, match="into an order of its own"):
+            WeightedTrainer(
+                causal(), settings(tmp_path), train_dataset=Sentences(), data_collator=longest_first,
+                weighting=uniform(48),
+            ).train()  # fmt: skip
+
+    def test_draws_from_other_rows(self, tmp_path):
+        args = settings(tmp_path)
+        trainer = WeightedTrainer(bert(), args, train_dataset=Examples(8), weighting=uniform(8), by="draws")
+        trainer.train_dataset = Examples(6)
+        with pytest.raises(InputError, match="there are weights of 8 samples for 6 to draw"):
+            trainer.train()
+
+    @pytest.mark.parametrize("by", ["loss", "draws"])
+    def test_what_is_no_weighting(self, by, tmp_path):
+        with pytest.raises(InputError, match=r"of anml\.weigh or a Reweigher, got ndarray"):
+            WeightedTrainer(
+                bert(), settings(tmp_path), train_dataset=Examples(4), weighting=np.ones(4), by=by
+            )
 
     def test_a_compiled_model(self, tmp_path):
         compiled = {"torch_compile": True, "torch_compile_backend": "aot_eager"}
@@ -416,8 +504,8 @@ def test_rows_of_a_stream_name_themselves(tmp_path):
 
 
 @pytest.mark.parametrize("by", ["loss", "draws"])
-@pytest.mark.parametrize("workers", [0, 2])
-def test_stopped_in_the_middle_of_an_epoch_it_goes_on_to_the_bit(by, workers, tmp_path):
+@pytest.mark.parametrize(("workers", "step"), [(0, 8), (2, 8), (0, 6)])
+def test_stopped_within_an_epoch_or_at_its_end_it_goes_on_to_the_bit(by, workers, step, tmp_path):
     """The checkpoint is written at the very step that changes the weights."""
     data = Examples(96)
 
@@ -425,14 +513,14 @@ def test_stopped_in_the_middle_of_an_epoch_it_goes_on_to_the_bit(by, workers, tm
         reweigher = Reweigher(
             data, contributor=data.who, recipe="krum", every=2, batch=32, warmup=0, held_out=0
         )
-        args = settings(folder, save_strategy="steps", save_steps=8, dataloader_num_workers=workers)
+        args = settings(folder, save_strategy="steps", save_steps=step, dataloader_num_workers=workers)
         return WeightedTrainer(bert(), args, train_dataset=data, weighting=reweigher, by=by), reweigher
 
     one, whole = made(tmp_path / "one")
     one.train()
     two, resumed = made(tmp_path / "two")
-    two.train(resume_from_checkpoint=str(tmp_path / "one" / "checkpoint-8"))
-    assert resumed.steps == whole.steps == 12
+    two.train(resume_from_checkpoint=str(tmp_path / "one" / f"checkpoint-{step}"))
+    assert (resumed.steps, resumed.epochs) == (whole.steps, whole.epochs) == (12, 2)
     np.testing.assert_array_equal(resumed.weights, whole.weights)
     for p, q in zip(one.model.parameters(), two.model.parameters(), strict=True):
         assert torch.equal(p, q)
@@ -485,6 +573,23 @@ class TestTrainer:
         weighting = anml.weigh(np.ones(5), recipe="uniform")
         with pytest.raises(InputError, match="weights of 5 samples for a train_dataset of 48"):
             WeightedTrainer(bert(), settings(tmp_path), train_dataset=Examples(48), weighting=weighting)
+
+    def test_rows_that_were_shuffled_after_their_weights_were_found(self, tmp_path):
+        class Named(Examples):
+            """What a `datasets.Dataset` does."""
+
+            column_names = ("id", "labels")
+
+            def __getitem__(self, at):
+                return [f"r{row}" for row in self.order] if at == "id" else super().__getitem__(at)
+
+        weighting = dataclasses.replace(uniform(8), rows=("id", [f"r{row}" for row in range(8)]))
+        data = Named(8)
+        data.order = range(8)
+        WeightedTrainer(bert(), settings(tmp_path), train_dataset=data, weighting=weighting).train()
+        data.order = range(7, -1, -1)
+        with pytest.raises(InputError, match="'id' of the train_dataset is not that of the weights"):
+            WeightedTrainer(bert(), settings(tmp_path), train_dataset=data, weighting=weighting)
 
     def test_q_of_a_dataset_of_dicts(self):
         data = Examples(20)

@@ -70,10 +70,10 @@ def test_weights_follow_the_model(tmp_path):
     assert reweigher.weights[wrong].mean() < 0.5 * reweigher.weights[~wrong].mean()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("workers", "batch"), [(0, 3), (2, 3), (0, 9)])
 @pytest.mark.parametrize("recipe", ["evidence", "krum"])
-def test_stopped_in_the_middle_of_an_epoch_it_goes_on_to_the_bit(recipe, workers, tmp_path):
-    whole, followed, _ = fitted(tmp_path, workers=workers, recipe=recipe, saves=[(2, 3)])
+def test_stopped_within_an_epoch_or_at_its_end_it_goes_on_to_the_bit(recipe, workers, batch, tmp_path):
+    whole, followed, _ = fitted(tmp_path, workers=workers, recipe=recipe, saves=[(2, batch)])
     again, resumed, _ = fitted(tmp_path, workers=workers, recipe=recipe, resume=tmp_path / "at.ckpt")
     assert (resumed.steps, resumed.epochs) == (followed.steps, followed.epochs) == (40, 4)
     np.testing.assert_array_equal(resumed.weights, followed.weights)

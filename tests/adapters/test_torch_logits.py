@@ -82,8 +82,12 @@ class TestCheck:
         def contrastive(z, y):
             return nn.functional.cross_entropy(z @ z.T, torch.arange(len(z)))
 
-        with pytest.raises(UnsupportedError, match="the loss of Net compares samples with each other"):
-            checked(contrastive)
+        def neighbours(z, y):
+            return -nn.functional.logsigmoid(z[::2, 0] - z[1::2, 0]).mean()
+
+        for loss in (contrastive, neighbours):
+            with pytest.raises(UnsupportedError, match="the loss of Net compares samples with each other"):
+                checked(loss, rows=4)
 
     def test_one_sample_shows_nothing_so_several_are_looked_at_when_they_come(self):
         def contrastive(z, y):

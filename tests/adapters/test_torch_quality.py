@@ -119,6 +119,14 @@ def test_checkpoints_are_averaged_and_the_module_is_left_alone(trained):
     assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_where_gradients_are_switched_off_q_is_the_same(trained, mode):
+    module, x, y = trained[:3]
+    wanted = module_quality(module, x, y)
+    with mode():
+        np.testing.assert_array_equal(module_quality(module, x, y), wanted)
+
+
 def test_progress_is_told(trained):
     module, x, y, _ = trained
     said = []

@@ -133,7 +133,8 @@ def test_replicas_share_the_draws_of_a_reweigher():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"every": -1}, "must not be negative, got -1 and 1"),
+        ({"every": -1}, "every must be at least 0, got -1"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"smooth": 0.0}, "smooth"),
         ({"colour": 1}, "unknown setting 'colour'"),
         ({"v": [0.5]}, "v has 1 values for 300 samples"),
@@ -151,6 +152,8 @@ def test_a_state_of_other_data_is_refused(tmp_path):
     state = Reweigher(x[:10], y[:10]).state_dict()
     with pytest.raises(InputError, match="the state is of 10 samples, the training set has 300"):
         Reweigher(x, y).load_state_dict(state)
+    with pytest.raises(InputError, match="this is no state of a Reweigher"):
+        Reweigher(x, y).load_state_dict({"epochs": 1})
     (tmp_path / "no.pt").write_text("nothing")
     with pytest.raises(InputError, match=r"no\.pt is not the state of a training"):
         load_state(tmp_path / "no.pt")
@@ -220,8 +223,12 @@ def test_a_state_in_the_middle_of_waiting_goes_on_to_the_bit():
     for module in modules[:2]:
         first.end_epoch(module)
     again = Reweigher(rows, y, contributor=who)
-    again.load_state_dict(first.state_dict())
+    state = first.state_dict()
+    held = state["held"].clone()
+    again.load_state_dict(state)
     for module in modules[2:]:
         again.end_epoch(module)
+    again.held[:] = False
+    assert torch.equal(state["held"], held)
     assert (again.stands, again.turn) == (whole.stands, whole.turn)
     np.testing.assert_array_equal(again.weights, whole.weights)

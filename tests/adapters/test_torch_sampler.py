@@ -58,6 +58,11 @@ def test_a_sampler_takes_a_weighting_and_a_seed():
     for seed in (-1, 0.5):
         with pytest.raises(InputError, match="seed must"):
             WeightedSampler(TestSampler.weighting, seed=seed)
+    for sizes in ({"size": 0}, {"size": -3}, {"size": 2.5}, {"size": 3, "replicas": 4}):
+        with pytest.raises(InputError, match="size must be"):
+            WeightedSampler(TestSampler.weighting, **sizes)
+    with pytest.raises(InputError, match=r"rank must be a whole number, got 0\.5"):
+        WeightedSampler(TestSampler.weighting, rank=0.5)
 
 
 class TestDraws:

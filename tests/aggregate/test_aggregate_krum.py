@@ -64,7 +64,7 @@ def test_neighbours_lie_between_one_and_all_others(asked, used):
     ("malicious", "says"),
     [
         (2, r"Krum needs 2 f \+ 2 < n, got f = 2 for n = 5"),
-        (-1, "must not be negative, got -1"),
+        (-1, "must be at least 0, got -1"),
         (1.5, "whole number"),
     ],
 )

@@ -70,7 +70,8 @@ class TestDoor:
         assert unsound(np.array([[np.inf, -np.inf], [1.0, 2.0]])) == [0]
 
     @pytest.mark.parametrize(
-        ("f", "says"), [(-1, "must not be negative"), (3, "X needs it, got f = 3 for n = 5"), (True, "whole")]
+        ("f", "says"),
+        [(-1, "must be at least 0, got -1"), (3, "X needs it, got f = 3 for n = 5"), (True, "whole")],
     )
     def test_how_many_may_lie(self, f, says):
         with pytest.raises(InputError, match=says):

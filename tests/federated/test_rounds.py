@@ -88,10 +88,30 @@ def test_dropouts_and_bad_replies_never_stop_a_round():
     assert np.isfinite(update).all()
     why = {line.client: line.why for line in found.history[0].lines}
     assert why[NAMES[0]] == "it did not answer in time"
-    assert why[NAMES[1]] == "its update has missing or infinite values"
+    assert why[NAMES[1]] == "its update has missing or infinite values, or whole numbers"
     assert why[NAMES[2]] == "its update has 7 values, those of most 300"
     assert why[NAMES[3]] == "its update is from a round that has not been"
     assert not {name for name, _ in found.events} & set(NAMES[:4])
+
+
+@pytest.mark.parametrize("rows", [0, -3, float("nan"), float("inf")])
+def test_whoever_has_no_rows_is_left_out(rows):
+    found = Federation()
+    given = replies(1, liars=0)
+    # Also where that is most of them.
+    update = found.aggregate(1, [each if i < 3 else each._replace(rows=rows) for i, each in enumerate(given)])
+    assert np.isfinite(update).all()
+    lines = found.history[0].lines
+    assert [line.kept for line in lines] == [True] * 3 + [False] * 7
+    assert lines[-1].why == f"it says that it has {rows} rows"
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_an_endless_update_stops_nobody(kind):
+    found = Federation()
+    long = Reply(NAMES[0], np.full(300, 1e30, dtype=kind))
+    assert np.isfinite(found.aggregate(1, replies(1, liars=0, client_0=long))).all()
+    assert found.history[0].lines[0].why == "its update has values above 1e+09"
 
 
 def test_a_straggler_counts_less():

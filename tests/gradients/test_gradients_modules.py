@@ -69,6 +69,28 @@ class TestModules:
         gradients = explicit_gradients(module, x, y, nn.functional.cross_entropy)
         torch.testing.assert_close(factors.norms(), gradients.square().sum(1))
 
+    def test_random_numbers_in_evaluation_mode(self):
+        class Draws(nn.Linear):
+            def forward(self, x):
+                return super().forward(nn.functional.dropout(x, 0.5, training=True))
+
+        x, y, _ = some_data()
+        with pytest.raises(UnsupportedError, match="or draws random numbers in evaluation mode"):
+            module_factors(Draws(5, 3), x, y, "softmax")
+
+    def test_complex_parameters(self):
+        class Waves(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.randn(5, 3, dtype=torch.cfloat))
+
+            def forward(self, x):
+                return (x.to(torch.cfloat) @ self.weight).abs()
+
+        x, y, _ = some_data()
+        with pytest.raises(UnsupportedError, match="Waves has complex parameters"):
+            module_factors(Waves(), x, y, "softmax")
+
     def test_no_parameters(self):
         with pytest.raises(UnsupportedError, match="no trainable parameters"):
             module_factors(nn.ReLU(), torch.randn(3, 2), torch.tensor([0, 1, 0]), "softmax")
@@ -194,3 +216,43 @@ class TestModes:
             id(p) for p in module[2].parameters()
         }
         assert losses.shape == (30,)
+
+
+class Placed(nn.Module):
+    """Words and, looked up once for all samples, their places."""
+
+    def __init__(self, sparse=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.words, self.places = nn.Embedding(20, 8, sparse=sparse), nn.Embedding(12, 8, sparse=sparse)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        each = self.words(x) + self.places(torch.arange(x.shape[1]))
+        return self.head(torch.tanh(each).mean(1))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("lengths", [(6, 6), (6, 4), (6, 1), (10, 6)])
+def test_a_batch_as_large_as_its_sequences_are_long(lengths, sparse):
+    """The second batch has six samples: six places are no place of each."""
+    x = [torch.arange(n * t).reshape(n, t) % 20 for n, t in zip((10, 6), lengths, strict=True)]
+    y = [torch.arange(len(each)) % 3 for each in x]
+    module = Placed(sparse)
+    found = exact_factors(module, map(Batch, x, y), Readout(), 16)
+    rows = [
+        torch.cat([
+            torch.zeros(p.numel()) if g is None else (g.to_dense() if g.is_sparse else g).flatten()
+            for p, g in zip(
+                module.parameters(),
+                torch.autograd.grad(
+                    nn.functional.cross_entropy(module(a[None]), b[None]), list(module.parameters())
+                ),
+                strict=True,
+            )
+        ])
+        for inputs, target in zip(x, y, strict=True)
+        for a, b in zip(inputs, target, strict=True)
+    ]  # fmt: skip
+    exact = torch.stack(rows)
+    torch.testing.assert_close(found.products(found), exact @ exact.T, rtol=1e-4, atol=1e-6)

@@ -87,8 +87,14 @@ class TestByHand:
 class TestOutputs:
     def test_logits_of_what_modules_return(self):
         tensor = torch.ones(2, 3)
-        for given in (tensor, (tensor, None), [tensor], SimpleNamespace(logits=tensor)):
+        for given in (
+            tensor, (tensor, None), [tensor], SimpleNamespace(logits=tensor), {"logits": tensor, "h": 2},
+        ):  # fmt: skip
             assert logits_of(given) is tensor
+
+    def test_which_of_several_is_not_guessed(self):
+        with pytest.raises(InputError, match="returns 2 tensors; let it return what the loss takes"):
+            logits_of((torch.ones(2, 4), torch.ones(2, 3)))
 
     @pytest.mark.parametrize("given", [None, {}, "text", (), SimpleNamespace(logits=None), ([1],)])
     def test_anything_else_is_named(self, given):
@@ -129,3 +135,20 @@ class TestDoor:
     def test_classes_that_do_not_fit_are_named(self, logits, target, says):
         with pytest.raises(InputError, match=says):
             sample_losses("softmax", logits, target)
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared"])
+class TestOneOutput:
+    def test_a_column_of_targets_is_taken(self, name):
+        column = sample_losses(name, OUTPUTS[:, :1], targets(name)[:, None])
+        torch.testing.assert_close(column, sample_losses(name, OUTPUTS[:, 0], targets(name)))
+
+    def test_more_outputs_or_targets_are_refused(self, name):
+        for outputs, target in ((OUTPUTS, targets(name)), (OUTPUTS[:, :1], torch.ones(3, 2))):
+            with pytest.raises(InputError, match=f"the {name} loss takes one output and one number a sample"):
+                sample_losses(name, outputs, target)
+
+
+def test_logistic_targets_are_no_other_classes():
+    with pytest.raises(InputError, match=r"y must lie in \[0, 1\] for the logistic loss, got 1 to 2"):
+        sample_losses("logistic", OUTPUTS[:, :1], torch.tensor([1, 2, 2]))

@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 
 from anml.core.errors import InputError
-from anml.intake.beside import Beside
+from anml.intake.beside import Beside, read_numbers
 from anml.intake.columns import choose_columns
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import read_table
@@ -183,6 +184,12 @@ KEYS = {
 def test_bad_keys(case) -> None:
     source, key, said = KEYS[case]
     assert said in refused(predictions=source, key=key)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_a_tensor_that_is_in_training(kind) -> None:
+    given = torch.tensor([[0.5, 0.25], [1.0, 2.0]], dtype=kind, requires_grad=True)
+    assert read_numbers(given, "embeddings").tolist() == [[0.5, 0.25], [1.0, 2.0]]
 
 
 def test_a_damaged_array_file(tmp_path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from anml.core.errors import InputError
-from anml.intake.tables import read_table
+from anml.intake.tables import read_parts, read_table
 from intake_tables import mixed_table
 
 CSV = b"a,b\n1,x\n2,\n"
@@ -189,3 +189,17 @@ def test_a_file_changed_at_random_is_read_or_refused_in_one_sentence(
         said = str(error)
     assert "'changed.csv'" in said
     assert "\n" not in said
+
+
+def test_parts_make_one_table_whatever_the_order_of_columns_and_which_of_them_are_empty(tmp_path):
+    pl.DataFrame({"x": [None], "y": ["a"]}).write_parquet(tmp_path / "0.parquet")
+    pl.DataFrame({"y": ["b"], "x": [0.5]}).write_parquet(tmp_path / "1.parquet")
+    pl.DataFrame(schema={"x": pl.Float64, "y": pl.String}).write_parquet(tmp_path / "2.parquet")
+    assert read_parts(tmp_path).frame.to_dict(as_series=False) == {"x": [None, 0.5], "y": ["a", "b"]}
+    pl.DataFrame({"y": ["b"], "x": [0.5], "z": [1]}).write_parquet(tmp_path / "3.parquet")
+    with pytest.raises(InputError, match="have different columns"):
+        read_parts(tmp_path)
+    for place in tmp_path.glob("[013].parquet"):
+        place.unlink()
+    with pytest.raises(InputError, match="has a header but no rows"):
+        read_parts(tmp_path)

@@ -172,7 +172,7 @@ BAD_OPTIONS = {
     "--seed 99999999999999999999": "seed must be a whole number from 0 to 4294967295",
     "--label label --derived-from contributor": "refers to items; there is no item column",
     "--r-min 1.5": "r_min must lie in [0, 1], got 1.5",
-    "--newcomer -1": "contributions must not be negative, got -1",
+    "--newcomer -1": "contributions must be at least 0, got -1",
     "--test nowhere.csv": "test data file 'nowhere.csv' does not exist",
 }
 

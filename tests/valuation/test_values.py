@@ -106,7 +106,7 @@ def test_as_pydvl():
         ),
         (lambda some: 1 / 0, 3, None, "the utility failed: ZeroDivisionError: division by zero"),
         (lambda some: np.zeros(1), 3, None, "one number per coalition: 8 expected"),
-        (glove, 0, None, "at least one contributor, got 0"),
+        (glove, 0, None, "must be at least 1, got 0"),
         (noisy(30), 30, None, "too many to go through"),
         (noisy(30), 30, 10, "a budget of 10 coalitions is too small"),
         (noisy(3), 2.5, None, "must be a whole number"),

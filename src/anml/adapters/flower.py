@@ -71,10 +71,11 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
         """The model after a round; the one before it where too few clients sent anything usable."""
         before = self._sent[server_round]
         answered = list(replies)
+        nodes = [message.metadata.src_node_id for message in answered]
+        silent = sorted(set(self._asked[server_round]) - set(nodes))
         given = [self._reply(message, server_round) for message in answered]
-        silent = set(self._asked[server_round]) - {m.metadata.src_node_id for m in answered}
-        given += [Reply(str(node), None, why="it did not answer in time") for node in sorted(silent)]
-        update = self.federation.aggregate(server_round, given)
+        given += [Reply(str(node), None, why="it did not answer in time") for node in silent]
+        update = self.federation.aggregate(server_round, _told_apart(given, nodes + silent))
         if update is None:
             return before, None
         found = self.federation.history[-1]
@@ -83,26 +84,43 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
         return _moved(before, update), metrics
 
     def _reply(self, message: Message, server_round: int) -> Reply:
+        """What a client sent; nothing of it may stop a round."""
+        name = str(message.metadata.src_node_id)
         if message.has_error():
-            return Reply(str(message.metadata.src_node_id), None, why=f"it failed: {message.error.reason}")
-        name = self.identify(message)
+            return Reply(name, None, why=f"it failed: {message.error.reason}")
+        try:
+            name = self.identify(message)
+            return self._read(name, message, server_round)
+        except InputError as error:
+            return Reply(name, None, why=str(error))
+        except Exception as error:
+            return Reply(name, None, why=f"its reply cannot be read: {error}")
+
+    def _read(self, name: str, message: Message, server_round: int) -> Reply:
         record = message.content.array_records.get(self.arrayrecord_key)
         if record is None:
-            return Reply(name, None, why=f"it sent no arrays under {self.arrayrecord_key!r}")
-        metrics: Any = next(iter(message.content.metric_records.values()), {})
+            raise InputError(f"it sent no arrays under {self.arrayrecord_key!r}")
+        metrics: Any = {key: each[key] for each in message.content.metric_records.values() for key in each}
         began = int(metrics.get(ROUND, server_round))
-        start = self._sent.get(began)
-        if start is None:
-            return Reply(name, None, why=f"it started from round {began}, which has not been")
+        if began not in self._sent:
+            raise InputError(f"it started from round {began}, which has not been")
         rows = int(metrics.get(self.weighted_by_key, 1))
-        try:
-            return Reply(name, flat_difference(record, start), rows, server_round - began)
-        except InputError as error:
-            return Reply(name, None, rows, why=str(error))
+        return Reply(name, flat_difference(record, self._sent[began]), rows, server_round - began)
+
+
+def _told_apart(replies: list[Reply], nodes: list[int]) -> list[Reply]:
+    """Replies whose client nobody else calls itself; those of a name that several claim go by their nodes."""
+    for _ in nodes:
+        names = [reply.client for reply in replies]
+        replies = [
+            reply._replace(client=str(node)) if names.count(reply.client) > 1 else reply
+            for reply, node in zip(replies, nodes, strict=True)
+        ]
+    return replies
 
 
 def flat_difference(after: ArrayRecord, before: ArrayRecord) -> Any:
-    """What a client changed, as one row of numbers."""
+    """What a client changed, as one row of numbers; counters, as those of BatchNorm, are left out."""
     if list(after) != list(before):
         raise InputError("its arrays have other names than those that it was sent")
     parts = []
@@ -110,7 +128,11 @@ def flat_difference(after: ArrayRecord, before: ArrayRecord) -> Any:
         new, old = after[name].numpy(), before[name].numpy()
         if new.shape != old.shape:
             raise InputError(f"its array {name!r} has shape {new.shape}, that sent has {old.shape}")
-        if new.dtype.kind in "iu" and old.dtype.kind == "f":
+        if new.dtype.kind not in "fiub":
+            raise InputError(f"its array {name!r} holds {new.dtype}, which is no number of a model")
+        if old.dtype.kind != "f":
+            continue
+        if new.dtype.kind in "iu":
             # Masked by secure aggregation: passed on as it is, so that it is said.
             parts.append(new.reshape(-1))
         else:
@@ -119,11 +141,13 @@ def flat_difference(after: ArrayRecord, before: ArrayRecord) -> Any:
 
 
 def _moved(before: ArrayRecord, update: Any) -> ArrayRecord:
-    """A model moved by an update, every array in the precision that it had."""
+    """A model moved by an update, every array in the precision that it had; counters stay as they are."""
     moved, start = {}, 0
     for name in before:
         old = before[name].numpy()
-        step = np.asarray(update[start : start + old.size]).reshape(old.shape)
-        moved[name] = Array((old.astype(np.float64) + step).astype(old.dtype))
-        start += old.size
+        if old.dtype.kind == "f":
+            step = np.asarray(update[start : start + old.size]).reshape(old.shape)
+            start += old.size
+            old = np.asarray(old.astype(np.float64) + step, dtype=old.dtype)
+        moved[name] = Array(old)
     return ArrayRecord(moved)

@@ -68,9 +68,7 @@ def unsound(updates: Updates) -> list[int]:
 
 def check_malicious(malicious: Any, clients: int, most: int, rule: str, condition: str) -> int:
     """Return f, the number of clients that may be malicious, if a rule can stand so many."""
-    f = whole("the number of malicious clients", malicious)
-    if f < 0:
-        raise InputError(f"the number of malicious clients must not be negative, got {f}")
+    f = whole("the number of malicious clients", malicious, 0)
     if f > most:
         raise InputError(f"{rule} needs {condition}, got f = {f} for n = {clients}")
     return f

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Floats, Ints, as_marks, as_unit
+from anml.core.checks import Floats, Ints, as_marks, as_unit, whole
 from anml.core.errors import InputError
 from anml.core.stats import wilson
 
@@ -56,8 +56,7 @@ def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
     p, truth = as_unit("belief", belief), as_marks("right", right)
     if len(p) != len(truth):
         raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
-    if bins < 1:
-        raise InputError(f"bins must be at least 1, got {bins}")
+    whole("bins", bins, 1)
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     count = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):

@@ -84,10 +84,12 @@ def in_range(
     return value
 
 
-def whole(name: str, value: Any) -> int:
-    """Return `value` if it is a whole number, and not true or 3.0 by accident."""
+def whole(name: str, value: Any, low: int | None = None) -> int:
+    """Return `value` if it is a whole number, not below `low`, and not true or 3.0 by accident."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InputError(f"{name} must be a whole number, got {_shown(value)}")
+    if low is not None and value < low:
+        raise InputError(f"{name} must be at least {low}, got {value}")
     return int(value)
 
 

@@ -193,13 +193,15 @@ class Weighting:
     """What came out: a weight for each sample, the samples trained on, and why.
 
     `w` sums to one before freshness `t` is applied. Training weight and pay are two different
-    things: `w` is for training and ranking.
+    things: `w` is for training and ranking. `rows` are the column that names samples and its values, where
+    weights were found by it.
     """
 
     w: Floats
     kept: Bools
     gate: Gate
     recipe: Recipe = field(default_factory=Recipe)
+    rows: tuple[str, list[Any]] | None = None
 
     def sample_weight(self) -> Floats:
         """Weights for a learner: 0 for what is not kept, mean 1 over what is.

@@ -40,14 +40,12 @@ class Profile(Training):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
-        if any(whole("a width of hidden", width) < 1 for width in self.hidden):
-            raise InputError(f"hidden layers must have at least one unit each, got {self.hidden}")
+        for width in self.hidden:
+            whole("a width of hidden", width, 1)
         for name in ("epochs", "max_epochs", "batch", "rounds", "trees"):
-            value = getattr(self, name)
-            if value is not None and whole(name, value) < 1:
-                raise InputError(f"{name} must be at least 1, got {value}")
-        if whole("folds", self.folds) < 2:
-            raise InputError(f"folds must be at least 2, got {self.folds}")
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), 1)
+        whole("folds", self.folds, 2)
         one_of("score", self.method, SCORES)
 
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints, in_range
-from anml.core.errors import InputError
+from anml.core.checks import Bools, Floats, Ints, in_range, whole
 
 
 def keep_top(w: Floats, share: float) -> Bools:
@@ -24,8 +23,7 @@ def keep_top(w: Floats, share: float) -> Bools:
 
 def draw(w: Floats, size: int, rng: np.random.Generator) -> Ints:
     """Draw `size` positions with replacement, by weight; where every weight is zero, all are as likely."""
-    if size < 1:
-        raise InputError(f"the number of samples to draw must be at least 1, got {size}")
+    whole("the number of samples to draw", size, 1)
     total = w.sum()
     p = w / total if total > 0 else None
     return rng.choice(len(w), size=size, replace=True, p=p).astype(np.int64)

@@ -21,6 +21,8 @@ from anml.core.weigh import recipe_of
 
 # What a client's update says of it is held-out evidence: nobody looked at its data.
 SOURCE = "held-out"
+# No training moves a parameter further; distances between longer updates overflow.
+LARGEST = 1e9
 Record = Callable[[list[tuple[str, Scored]]], None]
 
 
@@ -226,7 +228,11 @@ def usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]:
         if size != usual:
             why[reply.client] = f"its update has {size} values, those of most {usual}"
         elif flat.dtype.kind != "f" or unsound(flat[None]):
-            why[reply.client] = "its update has missing or infinite values"
+            why[reply.client] = "its update has missing or infinite values, or whole numbers"
+        elif np.abs(flat).max(initial=0.0) > LARGEST:
+            why[reply.client] = f"its update has values above {LARGEST:.0e}"
+        elif not 0 < reply.rows < np.inf:
+            why[reply.client] = f"it says that it has {reply.rows} rows"
         elif reply.stale < 0:
             why[reply.client] = "its update is from a round that has not been"
         else:

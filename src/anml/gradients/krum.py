@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Floats
-from anml.core.errors import InputError
+from anml.core.checks import Floats, whole
 from anml.gradients.factors import Factors
 from anml.gradients.fused import fused_scores, usable
 
@@ -25,8 +24,8 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
     Low is consistent. Memory is a few tiles beside the factors; large sets on a GPU have a kernel.
     """
     n = len(factors)
-    if references is not None and references < 1:
-        raise InputError(f"references must be at least 1, got {references}")
+    if references is not None:
+        whole("references", references, 1)
     if n == 1 or k == 0:
         return np.zeros(n)
     others, positions = factors, torch.arange(n, device=factors.loss.device)

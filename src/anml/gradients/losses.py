@@ -24,13 +24,15 @@ def softmax(outputs: Tensor, target: Tensor) -> Tensor:
 
 def logistic(outputs: Tensor, target: Tensor) -> Tensor:
     """Cross-entropy of one output for targets 0 and 1."""
-    one = outputs.reshape(len(outputs), -1)[:, 0]
-    return functional.binary_cross_entropy_with_logits(one, target.to(one.dtype), reduction="none")
+    one = outputs.reshape(len(outputs))
+    return functional.binary_cross_entropy_with_logits(
+        one, target.reshape(one.shape).to(one.dtype), reduction="none"
+    )
 
 
 def squared(outputs: Tensor, target: Tensor) -> Tensor:
     """Squared error of one output."""
-    return (outputs.reshape(len(outputs), -1)[:, 0] - target).square()
+    return (outputs.reshape(len(outputs)) - target.reshape(len(outputs))).square()
 
 
 def next_token(outputs: Tensor, target: Tensor) -> Tensor:
@@ -58,6 +60,8 @@ def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:
         logits = logits.float()
     if loss in ("softmax", "next-token"):
         _check_classes(loss, logits, target)
+    elif loss in ("logistic", "squared"):
+        _check_single(loss, logits, target)
     value = loss_of(loss)(logits, target)
     if value.dim() != 1 or len(value) != len(logits):
         raise InputError(
@@ -68,15 +72,30 @@ def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:
 
 
 def logits_of(outputs: Any) -> Tensor:
-    """What a module says, where it returns more than a tensor: its logits, or the first of several."""
+    """What a module says, where it returns more than a tensor: its logits, or the only one among others."""
     if isinstance(outputs, Tensor):
         return outputs
-    found = getattr(outputs, "logits", None)
-    if found is None and isinstance(outputs, tuple | list) and outputs:
-        found = outputs[0]
+    found = outputs.get("logits") if isinstance(outputs, dict) else getattr(outputs, "logits", None)
+    if isinstance(outputs, tuple | list):
+        several = [each for each in outputs if isinstance(each, Tensor)]
+        if len(several) > 1:
+            raise InputError(f"the module returns {len(several)} tensors; let it return what the loss takes")
+        found = several[0] if several else None
     if not isinstance(found, Tensor):
         raise InputError(f"the module must return a tensor or logits, got {type(outputs).__name__}")
     return found
+
+
+def _check_single(loss: str | SampleLoss, logits: Tensor, target: Tensor) -> None:
+    if logits.numel() != len(logits) or target.numel() != len(logits):
+        raise InputError(
+            f"the {loss} loss takes one output and one number a sample, got outputs of shape "
+            f"{tuple(logits.shape)} and y of shape {tuple(target.shape)}"
+        )
+    if loss == "logistic" and not bool(((target >= 0) & (target <= 1)).all()):
+        raise InputError(
+            f"y must lie in [0, 1] for the logistic loss, got {target.min():g} to {target.max():g}"
+        )
 
 
 def _check_classes(loss: str | SampleLoss, logits: Tensor, target: Tensor) -> None:

@@ -28,7 +28,7 @@ from anml.gradients.losses import loss_of, sample_losses
 from anml.gradients.own_loss import loss_as_trained
 from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
 from anml.gradients.record import Covered, Unreadable, read, unread
-from anml.gradients.selfcheck import SelfCheck, same_within
+from anml.gradients.selfcheck import SelfCheck, flat, same_within
 from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
 # Explicit gradients are kept only up to this many bytes.
@@ -97,6 +97,10 @@ def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readou
         raise UnsupportedError(
             f"{type(module).__name__} has no trainable parameters, so nothing has gradients"
         )
+    if any(p.is_complex() for p in module.parameters()):
+        raise UnsupportedError(
+            f"{type(module).__name__} has complex parameters, whose gradients are not scored"
+        )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
     step = max(1, FORMED // (4 * size))
     read_by: _Way | None = None
@@ -122,12 +126,16 @@ class _Layers:
         self.module, self.reading = module, reading
         self.check = SelfCheck(module, reading.precision, reading.last is not None)
         self.tried: WithLoss | None = None
+        self.once: dict[int, int] = {}
 
     def __call__(self, batch: Batch) -> WithLoss:
         if self.tried is not None:
             first, self.tried = self.tried, None
             return first
-        covered, losses = _read(self.module, batch, self.reading)
+        covered, losses = read(
+            self.module, lambda: called(self.module, batch.inputs, self.reading.precision), batch.target,
+            self.reading.loss, len(batch), self.reading.last, self.once,
+        )  # fmt: skip
         rows = self.check.rows(covered)
         if rows:
             few = rows_of(batch, rows)
@@ -160,8 +168,8 @@ def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
     right, losses = _one_by_one(module, few, reading)
     if not torch.allclose(together[: len(few)].float(), losses, rtol=within, atol=within):
         raise UnsupportedError(
-            f"{type(module).__name__} compares the samples of a batch with each other, so that none has a "
-            "gradient of its own"
+            f"{type(module).__name__} compares the samples of a batch with each other, or draws random "
+            "numbers in evaluation mode, so that none has a gradient of its own"
         )
     try:
         found, _ = _formed(module, few, reading)
@@ -177,13 +185,6 @@ def settled(part: Part) -> Part:
     if isinstance(part, SequenceFactor):
         return part.cheaper()
     return formed_part(part.formed()) if isinstance(part, FormedWhenNeeded) else part
-
-
-def _read(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
-    return read(
-        module, lambda: called(module, batch.inputs, reading.precision), batch.target, reading.loss,
-        len(batch), reading.last,
-    )  # fmt: skip
 
 
 def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
@@ -219,7 +220,7 @@ def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
             value = sample_losses(reading.loss, called(module, one.inputs, reading.precision), one.target)
             gradients = _gradients(module, value, trained)
         pairs = zip(trained, gradients, strict=True)
-        found.append([(torch.zeros_like(p) if g is None else g).flatten().float() for p, g in pairs])
+        found.append([flat(torch.zeros_like(p) if g is None else g) for p, g in pairs])
         losses.append(value.detach().float())
     columns = zip(trained, zip(*found, strict=True), strict=True)
     return [Covered((p,), formed_part(torch.stack(each))) for p, each in columns], torch.cat(losses)

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Floats, one_of, whole
-from anml.core.errors import InputError
 from anml.core.signals.quality import neighbours
 from anml.gradients.factors import Factors
 from anml.gradients.krum import krum_scores
@@ -39,11 +38,8 @@ class Search:
 
     def __post_init__(self) -> None:
         one_of("among", self.among, SEARCHES)
-        for name in ("references", "probes"):
-            if whole(name, getattr(self, name)) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if whole("minibatch", self.minibatch) < 2:
-            raise InputError(f"minibatch must be at least 2, got {self.minibatch}")
+        for name, low in (("references", 1), ("probes", 1), ("minibatch", 2)):
+            whole(name, getattr(self, name), low)
 
 
 def scores(factors: Factors, search: Search) -> Floats:

@@ -58,11 +58,16 @@ def unread(module: nn.Module) -> list[str]:
 
 
 def read(
-    module: nn.Module, run: Forward, target: Any, loss: str | SampleLoss, n: int, last: int | None = None
-) -> tuple[list[Covered], Tensor]:
-    """Parts that cover every trainable parameter (of the `last` layers, where given), and the losses."""
+    module: nn.Module, run: Forward, target: Any, loss: str | SampleLoss, n: int, last: int | None = None,
+    once: dict[int, int] | None = None,
+) -> tuple[list[Covered], Tensor]:  # fmt: skip
+    """Parts that cover every trainable parameter (of the `last` layers, where given), and the losses.
+
+    `once` keeps which tables were looked up once for all samples, and at how many dimensions of places: in a
+    batch as large as its sequences are long, that cannot be told from one look-up a sample.
+    """
     uses: list[Use] = []
-    with _recording(module, uses, n), torch.enable_grad():
+    with _recording(module, uses, n, {} if once is None else once), torch.enable_grad():
         value = sample_losses(loss, run(), target)
     if last is not None:
         kept = {id(use.layer) for use in list({id(use.layer): use for use in uses}.values())[-last:]}
@@ -115,7 +120,7 @@ def _merged(covered: list[Covered]) -> list[Covered]:
 
 
 @contextmanager
-def _recording(module: nn.Module, uses: list[Use], n: int) -> Iterator[None]:
+def _recording(module: nn.Module, uses: list[Use], n: int, once: dict[int, int]) -> Iterator[None]:
     """Write down every use of a layer with trainable parameters while the block runs."""
     handles, replaced = [], []
     inside: set[int] = set()
@@ -127,7 +132,7 @@ def _recording(module: nn.Module, uses: list[Use], n: int) -> Iterator[None]:
             replaced.append(layer)
             layer.forward = partial(_attend, layer, uses, n)  # type: ignore[method-assign]
         elif readable(layer) and any(p.requires_grad for p in layer.parameters(recurse=False)):
-            hook = partial(_note, uses, n)
+            hook = partial(_note, uses, n, once)
             handles.append(layer.register_forward_hook(hook, with_kwargs=True))
     try:
         yield
@@ -138,15 +143,19 @@ def _recording(module: nn.Module, uses: list[Use], n: int) -> Iterator[None]:
             del attending.forward
 
 
-def _note(uses: list[Use], n: int, layer: nn.Module, args: Any, named: dict[str, Any], output: Any) -> Any:
+def _note(
+    uses: list[Use], n: int, once: dict[int, int], layer: nn.Module, args: Any, named: dict[str, Any],
+    output: Any,
+) -> Any:  # fmt: skip
     given = args[0] if args else next(iter(named.values()), None)
     if not isinstance(given, Tensor) or not isinstance(output, Tensor) or not output.requires_grad:
         raise Unreadable
-    if isinstance(layer, nn.Embedding) and len(given) != n and (given.dim() == 1 or len(given) == 1):
+    shared = given.dim() == 1 or len(given) == 1
+    if isinstance(layer, nn.Embedding) and shared and (len(given) != n or id(layer) in once):
         # Looked up once for all samples, as positions are: each sample gets a use of its own.
-        once = given.dim() - (len(given) == 1)
-        output = output.expand(n, *output.shape[-1 - once :])
-        given = given.expand(n, *given.shape[given.dim() - once :])
+        places = once.setdefault(id(layer), given.dim() - (len(given) == 1))
+        output = output.expand(n, *output.shape[-1 - places :])
+        given = given.expand(n, *given.shape[given.dim() - places :])
     if len(output) != n or len(given) != n:
         raise Unreadable
     uses.append(Use(layer, (given.detach(),), (get_gradient_edge(output),)))

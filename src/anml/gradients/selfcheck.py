@@ -25,6 +25,11 @@ def same_within(module: nn.Module, precision: torch.dtype | None) -> float:
     return max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
 
 
+def flat(gradient: Tensor) -> Tensor:
+    """A gradient as one row of numbers; those of look-up tables may be sparse."""
+    return (gradient.to_dense() if gradient.is_sparse else gradient).flatten().float()
+
+
 class SelfCheck:
     """Which parameters have been checked so far; `part` where only some layers are read."""
 
@@ -60,7 +65,7 @@ class SelfCheck:
             ours |= {id(p): piece for p, piece in zip(parameters, pieces, strict=True)}
         wanted = [p for p in self.parameters if not self.part or id(p) in ours]
         right = torch.autograd.grad(mix @ losses.float(), wanted, allow_unused=True)
-        theirs = [None if g is None else g.flatten().float() for g in right]
+        theirs = [None if g is None else flat(g) for g in right]
         whole = sum(float(g.square().sum()) for g in theirs if g is not None) ** 0.5
         for p, g in zip(wanted, theirs, strict=True):
             mine = ours.get(id(p))

@@ -84,6 +84,8 @@ def _load(path: Path, what: str) -> Any:
 
 
 def _as_array(source: Any, what: str) -> Floats:
+    if hasattr(source, "detach"):  # a tensor, of any precision, on any device, in training or not
+        source = source.detach().cpu().double()
     try:
         array = np.asarray(source)
         numbers = np.asarray(array, dtype=np.float64) if array.dtype.kind in "biuf" else None

@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +57,28 @@ def joint_hash(digests: Sequence[str]) -> str:
 
 def read_parts(folder: Path, name: str = "data") -> Table:
     """A folder of Parquet files as one table, in the order of their names."""
-    parts = [_read_file(path, name) for path in parquet_files(folder)]
+    parts = [_as_it_is(path, f"{name} file {path.name!r}") for path in parquet_files(folder)]
+    columns = parts[0].frame.columns
     try:
-        frame = pl.concat([part.frame for part in parts], how="vertical_relaxed")
+        if any(set(part.frame.columns) != set(columns) for part in parts):
+            raise pl.exceptions.SchemaError
+        # Before kinds are made plain: a column without values in a part has that of the others.
+        frame = plain(pl.concat([part.frame.select(columns) for part in parts], how="vertical_relaxed"))
     except pl.exceptions.PolarsError:
         raise InputError(f"the Parquet files of {folder.name!r} have different columns") from None
+    _check_size(frame, f"{name} folder {folder.name!r}")
     return Table(frame, folder.name, joint_hash([part.sha256 for part in parts]))
 
 
 def _read_file(path: Path, name: str) -> Table:
     shown = f"{name} file {path.name or str(path)!r}"
+    read = _as_it_is(path, shown)
+    frame = plain(read.frame)
+    _check_size(frame, shown)
+    return replace(read, frame=frame)
+
+
+def _as_it_is(path: Path, shown: str) -> Table:
     suffix = _suffix(path, shown)
     data = file_bytes(path, shown)
     if suffix in PARQUET:
@@ -75,8 +87,6 @@ def _read_file(path: Path, name: str) -> Table:
         frame = read_excel(data, shown)
     else:
         frame = read_delimited(data, shown, SEPARATORS[suffix])
-    frame = plain(frame)
-    _check_size(frame, shown)
     return Table(frame, path.name, hashlib.sha256(data).hexdigest())
 
 

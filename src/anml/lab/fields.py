@@ -42,9 +42,7 @@ def count(low: int, high: int = MOST) -> Check:
     """A whole number from `low` to `high`."""
 
     def check(name: str, value: Any) -> int:
-        if whole(name, value) < low:
-            raise InputError(f"{name} must be at least {low}, got {shown(value)}")
-        if value > high:
+        if whole(name, value, low) > high:
             raise InputError(f"{name} must be at most {high}, got {shown(value)}")
         return int(value)
 

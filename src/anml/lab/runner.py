@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from anml.core.checks import one_of
+from anml.core.checks import one_of, whole
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.lab import store
@@ -92,8 +92,7 @@ def run(
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
     for experiment in experiments:
         check_runnable(experiment)
-    if jobs < 1:
-        raise InputError(f"the number of processes must be at least 1, got {jobs}")
+    whole("the number of processes", jobs, 1)
     store.check_folder(out, experiments, fresh=fresh)
     start = time.perf_counter()
     missing = {experiment.name: _missing(experiment) for experiment in experiments}

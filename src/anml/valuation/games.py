@@ -33,9 +33,7 @@ class Values(NamedTuple):
 
 def players(count: Any) -> int:
     """Return the number of players, or say what is wrong with it."""
-    if whole("the number of contributors", count) < 1:
-        raise InputError(f"a value needs at least one contributor, got {count}")
-    return int(count)
+    return whole("the number of contributors", count, 1)
 
 
 def evaluated(utility: Utility, coalitions: Bools) -> Floats:

@@ -29,8 +29,7 @@ def knn_shapley(x: Any, y: Any, target_x: Any, target_y: Any, k: int = 5) -> Flo
         raise InputError(f"one label a row is needed, got {labels.shape} and {aims.shape}")
     if not (np.isfinite(rows).all() and np.isfinite(targets).all()):
         raise InputError("features must be finite numbers")
-    if whole("k", k) < 1:
-        raise InputError(f"k must be at least 1, got {k}")
+    whole("k", k, 1)
     block = max(1, BLOCK // len(rows))
     total = np.zeros(len(rows))
     for start in range(0, len(aims), block):

@@ -39,7 +39,12 @@ def test_the_record_keeps_text(audit):
 
 @pytest.mark.parametrize(
     ("values", "kind"),
-    [([True, False, True], pl.Boolean), ([3, 1, 3], pl.Int64), (["x", "y", "x"], pl.String)],
+    [
+        ([True, False, True], pl.Boolean),
+        ([3, 1, 3], pl.Int64),
+        ([0.5, 1.0, 0.5], pl.Float64),
+        (["x", "y", "x"], pl.String),
+    ],
 )
 def test_every_kind_comes_back(values, kind):
     given = read_table(pl.DataFrame({"label": values, "f": [1.0, 2.0, 3.0]}))
@@ -61,10 +66,19 @@ class TestIndex:
     def test_rows_are_found_by_it(self):
         beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 8])
         assert by_index("predictions", beside, self.data)["p"].tolist() == [0.7, 0.8, 0.9]
+        assert by_index("predictions", beside["p"], self.data).tolist() == [0.7, 0.8, 0.9]
 
     def test_one_that_only_counts_says_nothing(self):
         beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]})
         assert by_index("predictions", beside, self.data) is beside
+        # But where the data are numbered so too, and shuffled, it could be meant either way.
+        for order, refused in (([0, 1, 2], False), ([2, 0, 1], True)):
+            data = self.data.set_axis(order, axis=0)
+            if not refused:
+                assert by_index("predictions", beside, data) is beside
+                continue
+            with pytest.raises(InputError, match="the predictions count their rows from 0"):
+                by_index("predictions", beside, data)
 
     def test_rows_that_are_missing_are_named(self):
         beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 1])

@@ -71,16 +71,19 @@ ORDER = np.random.default_rng(1).permutation(120)
     "make",
     [
         lambda: TABLE[ORDER],
+        lambda: TABLE[ORDER].lazy(),
         lambda: TABLE[ORDER].to_pandas(),
         lambda: TABLE[ORDER].to_arrow(),
         lambda: HuggingFace(TABLE[ORDER].select("id", "prompt").to_dict(as_series=False)),
         lambda: [{"id": f"r{at}", "x": 1.0} for at in ORDER],
         lambda: DataLoader([{"id": f"r{at}", "x": 1.0} for at in ORDER], batch_size=4, shuffle=True),
     ],
-    ids=["polars", "pandas", "arrow", "hugging face", "examples", "loader"],
+    ids=["polars", "lazy", "pandas", "arrow", "hugging face", "examples", "loader"],
 )
 def test_a_key_finds_rows_in_any_order(make, audit, wanted):
     found = audit.weights_for(make(), key="id")
+    assert found.rows[0] == "id"
+    assert [str(each) for each in found.rows[1]] == [f"r{at}" for at in ORDER]
     np.testing.assert_array_equal(found.w * found.kept, wanted[ORDER])
 
 
@@ -95,13 +98,13 @@ def test_preferences_of_trl_keep_their_key(audit, wanted):
 
 def test_the_same_order_needs_no_key(audit, wanted):
     data = HuggingFace({"prompt": TABLE["prompt"].to_list(), "chosen": ["a"] * 120, "rejected": ["b"] * 120})
-    for given in (TABLE, data, TensorDataset(torch.zeros(120, 2), torch.zeros(120))):
+    for given in (TABLE, data, TABLE.select("a").to_dicts()):
         found = audit.weights_for(given)
         np.testing.assert_array_equal(found.w * found.kept, wanted)
 
 
 def test_a_subset_of_torch_knows_its_rows(audit, wanted):
-    some = Subset(TensorDataset(torch.zeros(120, 2)), ORDER[:30].tolist())
+    some = Subset(TABLE.select("prompt").to_dicts(), ORDER[:30].tolist())
     found = audit.weights_for(DataLoader(some, batch_size=7))
     np.testing.assert_array_equal(found.w * found.kept, wanted[ORDER[:30]])
 
@@ -126,6 +129,12 @@ def test_a_pandas_index_finds_rows():
         (TABLE, "who", "'who' must name each row of the audited table once"),
         ([{"id": "r7"}], "id", "none of these rows was kept"),
         (iter([]), None, "has no length; name a column"),
+        (
+            TensorDataset(torch.zeros(120, 2)),
+            None,
+            "no column in common, so that nothing shows which is which",
+        ),
+        (TABLE.select(z="a").to_dicts(), None, "no column in common"),
     ],
 )
 def test_rows_that_cannot_be_proved_are_refused(data, key, says, audit):

@@ -42,7 +42,7 @@ def test_the_command(run_anml, tmp_path):
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="at least one round, got 0"):
+    with pytest.raises(InputError, match="rounds must be at least 1, got 0"):
         run_demo(0, rounds=0)
     with pytest.raises(InputError, match="must be fewer than the 10 clients, got 10"):
         demo_case(0, malicious=10)

@@ -93,6 +93,17 @@ def test_liars_are_found_and_any_slicing_is_the_same(data, whole, tmp_path):
     assert not (tmp_path / "one" / ".work").exists()
 
 
+def test_columns_in_another_order_and_a_file_without_rows_change_nothing(data, whole, tmp_path):
+    (tmp_path / "data").mkdir()
+    for path in (data[0] / "many").glob("*.parquet"):
+        frame = pl.read_parquet(path)
+        turned = frame.select(reversed(frame.columns)) if path.stem == "2" else frame
+        turned.write_parquet(tmp_path / "data" / path.name)
+    frame.clear().write_parquet(tmp_path / "data" / "2b.parquet")
+    audited(tmp_path / "data", tmp_path / "out")
+    assert samples(tmp_path / "out").drop("file").equals(samples(whole).drop("file"))
+
+
 def test_predictors_of_its_own_lead_to_the_same_verdicts(data, whole):
     frame = pl.read_parquet(data[0] / "one" / "all.parquet")
     memory = anml.audit(frame, compare=False, progress=False).contributors

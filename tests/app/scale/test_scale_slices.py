@@ -89,6 +89,21 @@ def test_a_part_of_another_type_is_named_with_the_column(tmp_path):
     assert [each.read().frame["x"].to_list() for each in slices_of([*files, other])] == [[0, 1], [1]]
 
 
+def test_parts_are_alike_whatever_the_order_of_columns_and_which_of_them_are_empty(tmp_path):
+    files = [tmp_path / f"{at}.parquet" for at in range(4)]
+    pl.DataFrame({"x": [None, None], "y": ["a", "b"]}).write_parquet(files[0])
+    pl.DataFrame({"y": ["c"], "x": [0.5]}).write_parquet(files[1])
+    pl.DataFrame({"x": [], "y": []}, schema={"x": pl.Float64, "y": pl.String}).write_parquet(files[2])
+    pl.DataFrame({"y": [None], "x": [1.5]}).write_parquet(files[3])
+    frames = [each.read().frame for each in slices_of(files)]
+    assert pl.concat(frames).to_dict(as_series=False) == {
+        "x": [None, None, 0.5, 1.5], "y": ["a", "b", "c", None],
+    }  # fmt: skip
+    pl.DataFrame({"x": ["1"], "y": ["a"]}).write_parquet(files[3])
+    with pytest.raises(InputError, match=r"3\.parquet holds String in column 'x'"):
+        slices_of(files)
+
+
 def test_a_damaged_page_is_named(tmp_path):
     """The end of the file, which says what is in it, is whole; what it speaks of is not."""
     path = tmp_path / "a.parquet"

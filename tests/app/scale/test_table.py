@@ -1,5 +1,7 @@
 """A table in slices and the same table in memory: the same verdicts, and p_correct to a millionth."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -7,6 +9,7 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.scale.engines import Local
 from anml.app.scale.run import audit_slices
+from anml.core.errors import InputError
 from anml.core.people import fit, model
 from anml.intake.tables import parquet_files
 from engine_tables import check_alike, crowd, written
@@ -60,3 +63,25 @@ def test_slices_say_what_memory_says(tmp_path, monkeypatch, with_predictions, ro
     if memory.gold is not None:
         figures = [(each.gold.right, each.gold.wrong, each.gold.ranking) for each in (sliced, memory)]
         assert figures[0] == pytest.approx(figures[1])
+
+
+def test_parts_of_predictions_may_have_their_columns_in_another_order(tmp_path):
+    frame, predictions = crowd()
+    beside = pl.DataFrame(predictions, schema=["c0", "c1", "c2"])
+    (tmp_path / "beside").mkdir()
+    beside[:300].write_parquet(tmp_path / "beside" / "0.parquet")
+    beside[300:].select("c2", "c0", "c1").write_parquet(tmp_path / "beside" / "1.parquet")
+    files = parquet_files(written(frame, tmp_path / "data", 450))
+    for name, given in (("array", predictions), ("parts", tmp_path / "beside")):
+        audit_slices(files, asked(True, given), tmp_path / name, Local(), rows=400)
+    one, two = (
+        pl.read_parquet(tmp_path / name / "samples" / "*.parquet").sort("row") for name in ("array", "parts")
+    )
+    assert one.equals(two)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    frame, predictions = crowd()
+    files = parquet_files(written(frame, tmp_path / "data", 450))
+    with pytest.raises(InputError, match=r"/proc/none cannot be (written|made): "):
+        audit_slices(files, asked(True, predictions), Path("/proc/none"), Local())

@@ -76,7 +76,7 @@ def test_the_floor_lifts_exactly_newcomers_who_are_not_flagged(rows, floor, firs
     ("knobs", "says"),
     [
         ({"r_min": 2.0}, r"r_min must lie in \[0, 1\], got 2"),
-        ({"contributions": -1}, "contributions must not be negative, got -1"),
+        ({"contributions": -1}, "contributions must be at least 0, got -1"),
         ({"contributions": 1.5}, "contributions must be a whole number, got 1.5"),
     ],
 )

@@ -3,6 +3,8 @@
 A stream is read by one process. Where examples say which row they are (`sample_index`), they go by that.
 """
 
+import copy
+import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -92,9 +94,8 @@ def _of_loader(loader: DataLoader[Any]) -> Samples:
 
 def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) -> Samples:
     """Rows of a dataset in its own order; `whole` where its examples are batches."""
-    collate = loader.collate_fn if loader is not None else default_collate
-    if collate is default_collate:
-        collate = _collated
+    given = default_collate if loader is None else loader.collate_fn
+    collate = _collated if given is default_collate else InOrder(given)
     if _streams(data):
         return Samples(_Stream(data, batch, loader.collate_fn if whole else collate, whole), None)
     settings = {} if loader is None else {
@@ -104,6 +105,48 @@ def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) 
     if whole:
         return Samples(DataLoader(data, batch_size=None, collate_fn=loader.collate_fn, **settings), None)
     return Samples(DataLoader(data, batch_size=batch, collate_fn=collate, **settings), len(data))
+
+
+class InOrder:
+    """A collator of any kind; an error where it puts examples into an order of its own, as by length."""
+
+    def __init__(self, inner: Callable[[Any], Any]) -> None:
+        self.inner, self.tried = inner, False
+
+    def __call__(self, examples: list[Any]) -> Any:
+        """A batch; the first of several examples is also made twice more, the second time in reverse."""
+        if not self.tried and len(examples) > 1:
+            self.tried = True
+            if _sorts(self.inner, examples):
+                raise InputError(
+                    "the collate function puts the examples of a batch into an order of its own, so that "
+                    "rows cannot be told from batches; let it keep the order, and sort in a batch sampler"
+                )
+        return self.inner(examples)
+
+
+def _sorts(collate: Callable[[Any], Any], examples: list[Any]) -> bool:
+    """Whether examples come out in another order than they went in, always or at random. Leaves no trace."""
+    trial, numbers, others = copy.copy(collate), np.random.get_state(), random.getstate()  # noqa: NPY002
+    made: list[list[Tensor]] = [[], [], []]
+    with torch.random.fork_rng(devices=[]):
+        for found, some in zip(made, (examples, examples, examples[::-1]), strict=True):
+            batch = trial([copy.copy(each) for each in some])
+            each_tensor(dict(batch) if isinstance(batch, Mapping) else batch, found.append)
+    np.random.set_state(numbers)  # noqa: NPY002
+    random.setstate(others)
+    rows = [each for each in zip(*made, strict=False) if each[0].shape[:1] == (len(examples),)]
+    fixed = [(a, c.flip(0)) for a, b, c in rows if torch.equal(a, b)]
+    if any(torch.equal(a, c) and not torch.equal(a, a.flip(0)) for a, c in fixed):
+        return False
+    shuffled = [_same_rows(a, b) for a, b, _ in rows if not torch.equal(a, b)]
+    return any(not torch.equal(a, c) for a, c in fixed) or (bool(shuffled) and all(shuffled))
+
+
+def _same_rows(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have the same rows, by their sums, in whatever order."""
+    one, two = (each.double().reshape(len(each), -1).sum(1).sort().values for each in (a, b))
+    return torch.equal(one, two)
 
 
 class _Stream(NamedTuple):
@@ -211,7 +254,10 @@ def _placed(batch: Batch, device: torch.device) -> Batch:
 def _tensor(values: Any) -> Tensor:
     if isinstance(values, Tensor):
         return values
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("samples differ in shape; give a DataLoader whose collate_fn pads them") from None
     if array.dtype.kind not in "iufb":
         raise InputError(f"samples and targets must be numbers, got {array.dtype}")
     if array.dtype == np.float64:

@@ -1,18 +1,18 @@
 """For users of Hugging Face: a `Trainer` whose samples count by weight. Install the extra `hf`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset
 from transformers import Trainer, TrainerCallback
 
-from anml.adapters.torch.data import INDEX
+from anml.adapters.torch.data import INDEX, InOrder
 from anml.adapters.torch.logits import Logits
 from anml.adapters.torch.reweigh import Reweigher
-from anml.adapters.torch.sampler import WeightedSampler
+from anml.adapters.torch.sampler import WeightedSampler, weighting_of
 from anml.adapters.torch.state import load_state, save_state
 from anml.core.checks import Floats, one_of
 from anml.core.domain import Weighting
@@ -26,14 +26,18 @@ class Weighted:
 
     def __init__(self, *args: Any, weighting: Weighting | Reweigher, by: str = "loss", **more: Any) -> None:
         self.by = one_of("by", by, ("loss", "draws"))
+        weighting_of(weighting)
         self.weighting = weighting
         super().__init__(*args, **more)
         me: Any = self
         given, count = me.train_dataset, len(self._weights())
-        sized = hasattr(given, "__len__")
-        if (sized and len(given) != count) or given is None:
-            found = len(given) if sized else 0
+        found = 0 if given is None else len(given) if hasattr(given, "__len__") else count
+        if found != count:
             raise InputError(f"there are weights of {count} samples for a train_dataset of {found}")
+        sized = hasattr(given, "__len__") and not isinstance(given, IterableDataset)
+        name, values = getattr(weighting, "rows", None) or ("", [])
+        if name in (getattr(given, "column_names", None) or ()) and list(given[name]) != values:
+            raise InputError(f"{name!r} of the train_dataset is not that of the weights: ask for them again")
         if not sized and by == "draws":
             raise UnsupportedError('an IterableDataset cannot be drawn from by weight; use by="loss"')
         self.drawing: WeightedSampler | None = None
@@ -56,9 +60,12 @@ class Weighted:
         return given.weights if isinstance(given, Reweigher) else given.sample_weight()
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        if self.by == "loss":
-            return super()._get_train_sampler(train_dataset)  # type: ignore[misc]
         me: Any = self
+        given = me.train_dataset if train_dataset is None else train_dataset
+        if self.by == "loss":
+            return super()._get_train_sampler(getattr(given, "inner", given))  # type: ignore[misc]
+        if len(given) != len(self._weights()):
+            raise InputError(f"there are weights of {len(self._weights())} samples for {len(given)} to draw")
         self.drawing = WeightedSampler(self.weighting, size=len(self._weights()), seed=me.args.seed)
         if self._resumed is not None:
             # The Trainer itself skips what it has trained on.
@@ -80,10 +87,10 @@ class Weighted:
 
         What is logged is the loss as it is without weights.
         """
-        rows = inputs.pop(INDEX, None)
+        rows, more = inputs.pop(INDEX, None), {"num_items_in_batch": num_items_in_batch}
         plain = super().compute_loss  # type: ignore[misc]
         if self.by == "draws" or not self._in_step:
-            return plain(model, inputs, return_outputs, num_items_in_batch)
+            return plain(model, inputs, return_outputs, **more)
         if rows is None:
             raise InputError(f"a batch does not say which rows it holds; number them as {INDEX!r}")
         all_weights = self._weights()
@@ -92,14 +99,17 @@ class Weighted:
         weights = torch.as_tensor(all_weights[rows.cpu().numpy()], device=rows.device)
         me: Any = self
         whole = me.accelerator.unwrap_model(model)
-        self.logits.check(whole, lambda: plain(whole, {**inputs}, True, num_items_in_batch), len(rows))
+        self.logits.check(whole, lambda: plain(whole, {**inputs}, True, **more), len(rows))
         with self.logits.weighed(weights):
-            return plain(model, inputs, return_outputs, num_items_in_batch)
+            return plain(model, inputs, return_outputs, **more)
 
     def training_step(self, *args: Any, **named: Any) -> Any:
         """One batch; an error where its weights did not reach its gradients."""
         if self.by == "draws":
             return super().training_step(*args, **named)  # type: ignore[misc]
+        me: Any = self
+        if self.logits.model is not me.model:  # of `model_init`
+            self.logits = Logits(me.model)
         before, self._in_step = self.logits.used, True
         try:
             found = super().training_step(*args, **named)  # type: ignore[misc]
@@ -147,6 +157,11 @@ class _Numbered(Dataset[Any]):
     def __init__(self, inner: Any) -> None:
         self.inner = inner
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
     def __len__(self) -> int:
         return len(self.inner)
 
@@ -161,13 +176,15 @@ class _Numbering:
     """A collator of any kind, past which the numbers of the rows are led."""
 
     def __init__(self, inner: Any) -> None:
-        self.inner = inner
+        self.inner = InOrder(inner)
 
     def __call__(self, examples: list[Any]) -> Any:
         if not isinstance(examples[0], Mapping) or INDEX not in examples[0]:
             return self.inner(examples)
         rows = [int(each[INDEX]) for each in examples]
         batch = self.inner([{key: each[key] for key in each if key != INDEX} for each in examples])
+        if not isinstance(batch, MutableMapping):
+            raise InputError(f"a collator must give values by name, got {type(batch).__name__}")
         batch[INDEX] = torch.tensor(rows)
         return batch
 
@@ -179,13 +196,18 @@ class _Follow(TrainerCallback):
         self.trainer = trainer
         given = trainer.weighting
         self.reweigher = given if isinstance(given, Reweigher) else None
+        self.ended = False
 
     def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any) -> None:
         if self.reweigher is not None:
             self.reweigher.step(model)
+            self.ended = state.epoch == int(state.epoch)
+            if self.ended:
+                # Before a checkpoint is written: what goes on from it begins with the next epoch.
+                self.reweigher.end_epoch(model)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **rest: Any) -> None:
-        if self.reweigher is not None:
+        if self.reweigher is not None and not self.ended:
             self.reweigher.end_epoch(model)
 
     def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:

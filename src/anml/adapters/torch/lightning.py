@@ -17,7 +17,7 @@ class ReweighCallback(Callback):
 
     def __init__(self, reweigher: Reweigher, sampler: WeightedSampler | None = None) -> None:
         self.reweigher, self.sampler = reweigher, sampler
-        self._steps, self._used = 0, 0
+        self._steps, self._used, self._ended = 0, 0, False
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Count from here."""
@@ -31,10 +31,15 @@ class ReweighCallback(Callback):
         if trainer.global_step != self._steps:
             self._steps = trainer.global_step
             self.reweigher.step(pl_module)
+        self._ended = batch_idx + 1 == trainer.num_training_batches
+        if self._ended:
+            # Before a checkpoint is written: what goes on from it begins with the next epoch.
+            self.reweigher.end_epoch(pl_module)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Renew beliefs and weights."""
-        self.reweigher.end_epoch(pl_module)
+        """Renew beliefs and weights, where the last batch did not."""
+        if not self._ended:
+            self.reweigher.end_epoch(pl_module)
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps."""

@@ -20,20 +20,22 @@ class Logits:
     """The logits of a model, found whenever it runs."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.used = 0
+        self.model, self.used = model, 0
         self.checked = 0
         self.seen: list[GradientEdge] = []
         self._weights: Tensor | None = None
-        model.register_forward_hook(self._found)
 
     @contextmanager
     def weighed(self, weights: Tensor) -> Iterator[None]:
         """Inside, what runs forward counts each sample by its weight when it runs backward."""
         self._weights = weights
+        # Nothing is left in a model that is copied or saved whole.
+        hook = self.model.register_forward_hook(self._found)
         try:
             yield
         finally:
             self._weights = None
+            hook.remove()
 
     def check(self, model: nn.Module, run: Callable[[], tuple[Tensor, Any]], rows: int) -> None:
         """Refuse a loss that cannot be weighed; once for one sample, and once for several."""
@@ -56,20 +58,24 @@ class Logits:
         self.checked, self.seen = min(rows, 2), []
 
     def _check_apart(self, name: str, reached: list[tuple[GradientEdge, Tensor]], rows: int) -> None:
-        """Whether the loss of one half of the samples does not move with the logits of the other."""
-        if rows < 2:
-            return
-        half = rows // 2
-        firsts = [g[:half].flatten() for _, g in reached]
+        """Whether the loss of some samples does not move with the logits of the others.
+
+        Samples are halved by each binary digit of their place: any two are apart in one of these halvings.
+        """
+        for digit in range((rows - 1).bit_length()):
+            self._check_halves(name, reached, (torch.arange(rows) >> digit) % 2 == 0)
+
+    def _check_halves(self, name: str, reached: list[tuple[GradientEdge, Tensor]], half: Tensor) -> None:
+        firsts = [g[half.to(g.device)].flatten() for _, g in reached]
         mixed = torch.stack([g @ torch.linspace(1, 2, len(g)).to(g) for g in firsts]).sum()
         try:
             moves = torch.autograd.grad(mixed, [z for z, _ in reached], retain_graph=True, allow_unused=True)
         except RuntimeError:
-            # A loss that is linear in its logits has no second derivative, and so mixes no samples.
+            # Linear in the logits: nothing mixes samples but a hinge over pairs, which this does not see.
             if all(not g.requires_grad for _, g in reached):
                 return
             raise _unweighable(f"that the loss of {name} is a sum over samples cannot be shown") from None
-        if any(d is not None and bool(d[half:].any()) for d in moves):
+        if any(d is not None and bool(d[~half.to(d.device)].any()) for d in moves):
             raise _unweighable(f"the loss of {name} compares samples with each other")
 
     def _found(self, module: nn.Module, args: Any, output: Any) -> None:

@@ -51,8 +51,7 @@ class Scoring:
         one_of("gradients", self.gradients, GRADIENTS)
         one_of("precision", self.precision, PRECISIONS)
         for name in ("size", "layers", "batch"):
-            if whole(name, getattr(self, name)) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+            whole(name, getattr(self, name), 1)
 
     @property
     def reading(self) -> Readout:
@@ -153,7 +152,9 @@ def raw_quality(
     if moved:
         module.to(there)
     try:
-        factors = module_gradients(module, samples, how, there, progress)
+        # Also where it is called among predictions, without gradients.
+        with torch.inference_mode(False), torch.enable_grad():
+            factors = module_gradients(module, samples, how, there, progress)
     finally:
         if moved:
             module.to(home)

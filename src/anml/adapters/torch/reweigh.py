@@ -83,10 +83,8 @@ class Reweigher:
         rate: float = 0.3, warmup: int = 1, held_out: float = 0.1, seed: int = 0,
         progress: Progress | None = None, **scoring: Any,
     ) -> None:  # fmt: skip
-        self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed), progress
-        self.every, self.warmup = whole("every", every), whole("warmup", warmup)
-        if self.every < 0 or self.warmup < 0:
-            raise InputError(f"every and warmup must not be negative, got {every} and {warmup}")
+        self.recipe, self.seed, self.progress = recipe_of(recipe), whole("seed", seed, 0), progress
+        self.every, self.warmup = whole("every", every, 0), whole("warmup", warmup, 0)
         self.smooth = in_range("smooth", smooth, 0, 1, open_low=True)
         self.rate = in_range("rate", rate, 0, 1)
         self.scoring = scoring_of(self.seed, **scoring)
@@ -154,9 +152,14 @@ class Reweigher:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
+        if not {"w", "kept", "gate", *STATE} <= set(state):
+            raise InputError("this is no state of a Reweigher")
         if len(state["w"]) != self.n:
             raise InputError(f"the state is of {len(state['w'])} samples, the training set has {self.n}")
-        state = {name: each.numpy() if isinstance(each, Tensor) else each for name, each in state.items()}
+        # Copies: rows that are held out change in place.
+        state = {
+            name: each.numpy().copy() if isinstance(each, Tensor) else each for name, each in state.items()
+        }
         for name in STATE:
             setattr(self, name, state[name])
         self.weighting = Weighting(state["w"], state["kept"], Gate(**state["gate"]), self.recipe)

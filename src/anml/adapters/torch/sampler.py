@@ -45,17 +45,18 @@ class WeightedSampler(Sampler[int]):
         replicas: int = 1,
     ) -> None:  # fmt: skip
         self.followed = None if isinstance(weighting, Weighting) else weighting
-        if self.followed is not None:
-            weighting = getattr(weighting, "weighting", weighting)
-        if not isinstance(weighting, Weighting):
-            raise InputError(f"a weighting is of anml.weigh or a Reweigher, got {type(weighting).__name__}")
-        if whole("seed", seed) < 0:
-            raise InputError(f"seed must not be negative, got {seed}")
-        if not 0 <= rank < replicas:
+        self.fixed = weighting_of(weighting)
+        if not 0 <= whole("rank", rank) < whole("replicas", replicas):
             raise InputError(f"rank must lie in [0, {replicas - 1}], got {rank}")
-        self.fixed = weighting
-        self.size = int(weighting.kept.sum()) if size is None else size
-        self.seed, self.rank, self.replicas, self.epoch, self.position = seed, rank, replicas, 0, 0
+        # At least one draw for each.
+        self.size = whole("size", int(self.fixed.kept.sum()) if size is None else size, replicas)
+        self.seed, self.rank, self.replicas, self.epoch, self.position = (
+            whole("seed", seed, 0),
+            rank,
+            replicas,
+            0,
+            0,
+        )
         self.drawn: list[int] = []
 
     @property
@@ -109,6 +110,14 @@ class WeightedSampler(Sampler[int]):
 
     def __len__(self) -> int:
         return self.size // self.replicas
+
+
+def weighting_of(given: "Weighting | Reweigher") -> Weighting:
+    """A weighting, or that of a Reweigher at this moment."""
+    found = getattr(given, "weighting", given)
+    if not isinstance(found, Weighting):
+        raise InputError(f"a weighting is of anml.weigh or a Reweigher, got {type(given).__name__}")
+    return found
 
 
 def weighted_loss(losses: Tensor, weights: Any) -> Tensor:

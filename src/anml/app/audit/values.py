@@ -23,7 +23,7 @@ def typed(frame: pl.DataFrame, table: Any, columns: Columns) -> pl.DataFrame:
         return frame
     for role, names in ROLES.items():
         source = getattr(columns, role, None)
-        if source not in table.frame.columns or table.frame[source].dtype in (pl.String, pl.Float64):
+        if source not in table.frame.columns or table.frame[source].dtype == pl.String:
             continue
         values = table.frame[source].unique().drop_nulls()
         texts = as_text(values)
@@ -37,14 +37,20 @@ def typed(frame: pl.DataFrame, table: Any, columns: Columns) -> pl.DataFrame:
 
 
 def by_index(what: str, given: Any, data: Any) -> Any:
-    """A pandas frame beside another, with its rows in the order of the other's index; or an error."""
-    if not (nw.dependencies.is_pandas_dataframe(data) and nw.dependencies.is_pandas_dataframe(given)):
+    """A pandas frame or column beside a frame, in the order of the index of that; or an error."""
+    frame = nw.dependencies.is_pandas_dataframe(given) or nw.dependencies.is_pandas_series(given)
+    if not (nw.dependencies.is_pandas_dataframe(data) and frame):
         return given
     index = given.index
     # One that says no more than the order of rows goes by it.
     plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-    if plain or index.equals(data.index):
+    if index.equals(data.index) or (plain and not data.index.isin(index).all()):
         return given
+    if plain:
+        raise InputError(
+            f"the {what} count their rows from 0, and the data have these numbers in another order; give the "
+            f"{what} the index of the data, or an array in the order of their rows"
+        )
     if not (index.is_unique and data.index.is_unique):
         raise InputError(f"the {what} and the data have other indexes, and one names rows twice; name a key")
     at = index.get_indexer(data.index)

@@ -1,5 +1,6 @@
 """The weights of an audit for a dataset's rows, by key, pandas index or place; equal columns must agree."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ def weights_for(
     kept = seen & found["kept"].to_numpy()[rows]
     if not kept.any():
         raise InputError("none of these rows was kept by the audit, so there is nothing to train on")
-    return Weighting(w, kept, result.gate, result.policy.recipe)
+    named = None if key is None else (key, _column(_inner(data), key) or [])
+    return Weighting(w, kept, result.gate, result.policy.recipe, named)
 
 
 def weights_by_slices(result: Audited, folder: Path, data: Any, key: str | None = None) -> Weighting:
@@ -58,6 +60,8 @@ def weights_by_slices(result: Audited, folder: Path, data: Any, key: str | None 
 
 def _inner(data: Any) -> Any:
     """The dataset of a DataLoader of torch, or the data themselves."""
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
     inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
     return data if inner is None else inner
 
@@ -68,7 +72,8 @@ def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints
         return np.asarray(_places(table, data.dataset, key, index)[np.asarray(data.indices)])
     if key is not None:
         return _by_key(_texts(table[key].to_list()) if key in table.columns else None, data, key)
-    if index is not None and nw.dependencies.is_pandas_dataframe(data):
+    named = index is not None and nw.dependencies.is_pandas_dataframe(data)
+    if named:
         if not index.is_unique:
             raise InputError("the index of the audited frame names rows twice; name a column as key")
         at = index.get_indexer(data.index)
@@ -83,7 +88,11 @@ def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints
                 "both have as key"
             )
         at = np.arange(table.height)
-    _check_same(table, data, at)
+    if not _check_same(table, data, at) and not (named and type(data.index).__name__ != "RangeIndex"):
+        raise InputError(
+            "these rows and those audited have no column in common, so that nothing shows which is which; "
+            "name a key, or take the weights of the audited rows themselves"
+        )
     return np.asarray(at)
 
 
@@ -94,7 +103,7 @@ def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
         raise InputError(f"the {which} has no column {key!r} to find rows by")
     places = {name: at for at, name in enumerate(names)}
     if len(places) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"key {key!r} must name each row of the audited table once, {twice!r} comes again")
     wanted = _texts(theirs)
     for name in wanted:
@@ -103,12 +112,10 @@ def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
     return np.array([places[name] for name in wanted], dtype=np.int64)
 
 
-def _check_same(table: pl.DataFrame, data: Any, at: Array) -> None:
-    """Whether what both call by the same name is the same, row by row."""
-    for name in table.columns:
-        theirs = _column(data, name)
-        if theirs is None:
-            continue
+def _check_same(table: pl.DataFrame, data: Any, at: Array) -> bool:
+    """Whether both have columns of the same name, which must hold the same, row by row."""
+    found = {name: each for name in table.columns if (each := _column(data, name)) is not None}
+    for name, theirs in found.items():
         ours, given = _texts(table[name].to_list()), _texts(theirs)
         for row, place in enumerate(at):
             if given[row] != ours[place]:
@@ -116,6 +123,7 @@ def _check_same(table: pl.DataFrame, data: Any, at: Array) -> None:
                     f"row {row} of the data has {given[row][:40]!r} as {name!r}, the audited table "
                     f"{ours[place][:40]!r}: these are other rows, or another order; name a key"
                 )
+    return bool(found)
 
 
 def _column(data: Any, name: str) -> list[Any] | None:

@@ -101,8 +101,8 @@ def of_result(result: "Audited") -> Found:
 
 def where_to_look(found: Found, top: int | None = None) -> Looking:
     """The first of the queue, with reasons; all of it without `top`."""
-    if top is not None and whole("top", top) < 1:
-        raise InputError(f"top must be at least 1, got {top}")
+    if top is not None:
+        whole("top", top, 1)
     unit = _unit(found.samples)
     frame = _with_consensus(_open(found.samples), found.items)
     if found.shape == PREFERENCE:

@@ -1,7 +1,6 @@
 """Rows dealt anew, once: all labels of an item into one slice, with what was given beside each."""
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, named_by, slices_of
+from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, drafted, named_by, slices_of
 from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.intake.beside import NUMPY, read_numbers
@@ -24,6 +23,7 @@ class Numbers(NamedTuple):
 
     what: str
     pieces: tuple[Piece, ...]
+    kinds: tuple[tuple[str, Any], ...] = ()
 
     def at(self, first: int, rows: int) -> pl.DataFrame:
         """Those of some rows of the table, under names that no column of it has."""
@@ -31,15 +31,16 @@ class Numbers(NamedTuple):
         for piece in self.pieces:
             low, high = max(first, start), min(first + rows, start + piece.rows)
             if low < high:
-                found.append(_numbers(piece._replace(start=piece.start + low - start, rows=high - low)))
+                some = piece._replace(start=piece.start + low - start, rows=high - low)
+                found.append(_numbers(some, self.kinds))
             start += piece.rows
         frame = pl.concat(found)
         return frame.rename({name: f"{BESIDE}{self.what} {name}" for name in frame.columns})
 
 
-def _numbers(piece: Piece) -> pl.DataFrame:
+def _numbers(piece: Piece, kinds: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
     if not piece.path.endswith(NUMPY):
-        return Slice(0, (piece,)).read().frame
+        return Slice(0, (piece,), kinds=kinds).read().frame
     values = np.load(piece.path, mmap_mode="r")[piece.start : piece.start + piece.rows]
     return pl.DataFrame({f"{UNNAMED}{at}": np.asarray(column) for at, column in enumerate(values.T)})
 
@@ -47,8 +48,10 @@ def _numbers(piece: Piece) -> pl.DataFrame:
 def numbers_of(source: Any, what: str, total: int, work: Path) -> Numbers:
     """Predictions or embeddings in files that are read row by row; others are written as such first."""
     path = Path(source).expanduser() if isinstance(source, str | Path) else None
+    kinds: tuple[tuple[str, Any], ...] = ()
     if path is not None and (files := parquet_files(path)):
-        pieces = tuple(piece for part in slices_of(files) for piece in part.pieces)
+        parts = slices_of(files)
+        pieces, kinds = tuple(piece for part in parts for piece in part.pieces), parts[0].kinds
     else:
         read = read_numbers(source, what)
         path = work / f"{what}{'.parquet' if isinstance(read, Table) else NUMPY}"
@@ -61,7 +64,7 @@ def numbers_of(source: Any, what: str, total: int, work: Path) -> Numbers:
     rows = sum(piece.rows for piece in pieces)
     if rows != total:
         raise InputError(f"the {what} have {rows} rows and the table has {total}; give one row for each")
-    return Numbers(what, pieces)
+    return Numbers(what, pieces, kinds)
 
 
 class Dealing(NamedTuple):
@@ -96,10 +99,9 @@ def deal(part: Slice, how: Dealing) -> Ints:
         to = scattered(items) % how.slices
     numbers = [each.at(part.first, part.rows) for each in how.beside]
     frame = pl.concat([found.frame, *numbers], how="horizontal").with_columns(pl.Series(ROW, found.row))
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    np.save(counts, np.bincount(to, minlength=how.slices))
-    frame[np.argsort(to, kind="stable")].write_ipc(draft)
-    draft.replace(path)
+    with drafted(path) as draft:
+        np.save(counts, np.bincount(to, minlength=how.slices))
+        frame[np.argsort(to, kind="stable")].write_ipc(draft)
     return np.asarray(np.load(counts))
 
 

@@ -77,8 +77,8 @@ def run_demo(
     seed: int = 0, rounds: int = ROUNDS, recipe: Any = "evidence", progress: Progress | None = None
 ) -> Federated:
     """Train with a recipe, without any defence, and by q alone; all on the same clients and seeds."""
-    if whole("rounds", rounds) < 1:
-        raise InputError(f"a federation has at least one round, got {rounds}")
+    whole("rounds", rounds, 1)
+    whole("seed", seed, 0)
     case = demo_case(seed)
     ways = {"uniform": "uniform", "q only": "krum", "chosen": recipe}
     wrong, last = {}, Federation(recipe)

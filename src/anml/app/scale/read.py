@@ -1,6 +1,5 @@
 """How a slice is read: counted, drawn from, and made into the arrays that the model of contributors needs."""
 
-import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ import polars as pl
 
 from anml.app.scale.deal import scattered
 from anml.app.scale.models import Models
-from anml.app.scale.slices import Slice, SliceRows, named_by
+from anml.app.scale.slices import Slice, SliceRows, drafted, named_by
 from anml.assess.assess import SamplePolicy
 from anml.core.answers import earned
 from anml.core.checks import Floats, Ints
@@ -180,10 +179,5 @@ def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
 
 def write_arrays(path: Path, **arrays: Any) -> None:
     """One .npz file, which is whole or not there."""
-    draft = path.with_name(f".{path.stem}-{os.getpid()}.npz")
-    try:
-        np.savez(draft, **arrays)
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{path.name} cannot be written: {error.strerror or error}") from None
+    with drafted(path) as draft, draft.open("wb") as file:
+        np.savez(file, **arrays)

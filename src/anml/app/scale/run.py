@@ -26,7 +26,7 @@ from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
-from anml.app.scale.slices import Slice, slices_of
+from anml.app.scale.slices import Slice, drafted, looked_at, slices_of
 from anml.app.scale.table import Passes, fit_slices, unfitted
 from anml.app.scale.work import Fitted, tell_slice
 from anml.core.checks import Bools, Ints
@@ -113,13 +113,15 @@ def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice
             raise InputError(f"{out} holds an unfinished run of other data or settings; choose a new folder")
         return
     check_folder(out)
-    for name in ("samples", WORK):
-        shutil.rmtree(out / name, ignore_errors=True)
-        (out / name).mkdir(parents=True)
-    (out / RECORD).unlink(missing_ok=True)
-    draft = plan.with_suffix(".part")
-    draft.write_text(json.dumps(about))
-    draft.replace(plan)
+    try:
+        for name in ("samples", WORK):
+            shutil.rmtree(out / name, ignore_errors=True)
+            (out / name).mkdir(parents=True)
+        (out / RECORD).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror or error}") from None
+    with drafted(plan) as draft:
+        draft.write_text(json.dumps(about))
 
 
 def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
@@ -176,7 +178,7 @@ def _starts(plan: RunPlan) -> list[tuple[str, int]]:
     if not plan.files:
         return []
     root = os.path.commonpath([path.parent.resolve() for path in plan.files])
-    rows = [sum(each.rows for each in slices_of([path])) for path in plan.files]
+    rows = [rows for _, rows, _ in looked_at(plan.files)]
     starts = np.concatenate([[0], np.cumsum(rows)[:-1]])
     names = [path.resolve().relative_to(root).as_posix() for path in plan.files]
     return [(name, int(start)) for name, start in zip(names, starts, strict=True)]
@@ -232,9 +234,8 @@ def record(out: Path, result: Audited, slices: int, write_report: WriteReport | 
         "slices": slices, "data": seen_from(out.resolve(), result.data),
         "files": {path.relative_to(out).as_posix(): _digest(path) for path in files},
     }  # fmt: skip
-    draft = out / f".{RECORD}"
-    draft.write_text(as_json(about) + "\n", encoding="utf-8")
-    draft.replace(out / RECORD)
+    with drafted(out / RECORD) as draft:
+        draft.write_text(as_json(about) + "\n", encoding="utf-8")
     remember(out, (out / RECORD).read_bytes())
     shutil.rmtree(out / WORK, ignore_errors=True)
     return result

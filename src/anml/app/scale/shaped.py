@@ -22,7 +22,7 @@ from anml.app.scale.run import (
     open_run,
     record,
 )
-from anml.app.scale.slices import MOST_ROWS, Piece, Slice
+from anml.app.scale.slices import MOST_ROWS, Piece, Slice, drafted
 from anml.app.scale.table import Passes
 from anml.app.shapes.audit import audit_shape, check_asked
 from anml.app.shapes.judged import JudgedLabels
@@ -51,8 +51,8 @@ def audit_shape_slices(
     slices = _cut(source, place, rows or MOST_ROWS)
     open_run(out, [table.sha256], request, slices)
     if not place.is_file():
-        table.frame.write_ipc(place.with_suffix(".part"))
-        place.with_suffix(".part").replace(place)
+        with drafted(place) as draft:
+            table.frame.write_ipc(draft)
     passes = Passes(slices, engine, progress, out / WORK)
     judged = 0
 

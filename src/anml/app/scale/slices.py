@@ -1,7 +1,9 @@
 """A table in one or many Parquet files, as slices of rows that are read one at a time."""
 
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,11 +39,15 @@ class SliceRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Slice:
-    """Some rows of the table; `first` is the place of the first, where they are in order."""
+    """Some rows of the table; `first` is the place of the first, where they are in order.
+
+    `kinds` are the columns of all files with their types: a file may have them in another order, or empty.
+    """
 
     number: int
     pieces: tuple[Piece, ...]
     first: int = 0
+    kinds: tuple[tuple[str, Any], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -74,7 +80,27 @@ class Slice:
                 if found.width:
                     beside[what] = found.to_numpy() if found.columns[0].startswith("\0") else found
             frame = frame.select(name for name in frame.columns if not name.startswith(BESIDE))
-        return SliceRows(plain(frame), row, beside)
+        frame = plain(frame)
+        if self.kinds:
+            empty = {name for name in frame.columns if frame[name].null_count() == frame.height}
+            frame = frame.select(
+                pl.col(name).cast(kind) if name in empty and kind != pl.Null else pl.col(name)
+                for name, kind in self.kinds
+                if name in frame.columns
+            )
+        return SliceRows(frame, row, beside)
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Where a file is written until it is whole; it is then put in its place."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{path.name} cannot be written: {said(error)}") from None
 
 
 def named_by(series: pl.Series, part: Slice) -> pl.Series:
@@ -113,20 +139,21 @@ def said(error: BaseException) -> str:
 def slices_of(files: Sequence[Path], most: int = MOST_ROWS) -> list[Slice]:
     """All rows of the files, in order, cut into slices."""
     found: list[Slice] = []
-    first, before = None, 0
-    for path, rows, kinds in _looked_at(files):
-        first = kinds if first is None else first
-        _check_alike(path.name, kinds, files[0].name, first)
+    common, before = None, 0
+    for path, rows, kinds in looked_at(files):
+        common = kinds if common is None else common
+        _check_alike(path.name, kinds, files[0].name, common)
+        common = {name: kinds[name] if kind == pl.Null else kind for name, kind in common.items()}
         for start in range(0, rows, most):
             piece = Piece(str(path), start, min(most, rows - start))
             found.append(Slice(len(found), (piece,), before + start))
         before += rows
     if not found:
         raise InputError("there are no rows in the Parquet files")
-    return found
+    return [replace(part, kinds=tuple((common or {}).items())) for part in found]
 
 
-def _looked_at(files: Sequence[Path]) -> Iterator[tuple[Path, int, dict[str, pl.DataType]]]:
+def looked_at(files: Sequence[Path]) -> Iterator[tuple[Path, int, dict[str, pl.DataType]]]:
     """Each file with how many rows it has and the plain kinds of its columns."""
     for path in files:
         try:

@@ -4,7 +4,6 @@ A file appears whole or not at all, and one that is there is not made again: a p
 on from the slices that are done.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anml.app.scale.read import SliceJob, write_arrays
-from anml.app.scale.slices import Slice
+from anml.app.scale.slices import Slice, drafted
 from anml.core.checks import Floats, Ints
 from anml.core.people.copies import Pairs, pairs_of
 from anml.core.people.fit import Climbed, Fit, fit_of
@@ -241,9 +240,8 @@ def time_slice(part: Slice, fitted: Fitted) -> Ints:
     order = np.argsort(kept.who, kind="stable")
     if not path.is_file():
         right, wrong = told_of_time(*fitted.at(part), fitted.weights)
-        draft = path.with_name(f".{path.stem}-{os.getpid()}.npy")
-        np.save(draft, np.stack([kept.when, right, wrong])[:, order])
-        draft.replace(path)
+        with drafted(path) as draft, draft.open("wb") as file:
+            np.save(file, np.stack([kept.when, right, wrong])[:, order])
     return np.bincount(kept.who, minlength=kept.count)
 
 

@@ -1,6 +1,5 @@
 """Samples, items and contributors of a run in slices, in the frames of any audit."""
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import polars as pl
 from anml.app.audit.audit import sample_frame, with_keys
 from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame
-from anml.app.scale.slices import Slice
+from anml.app.scale.slices import Slice, drafted
 from anml.app.scale.work import Fitted, SliceData
 from anml.assess.assess import Assessment
 from anml.assess.contributors import judged_columns
@@ -132,9 +131,8 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     samples = samples.with_columns(pl.Series("row", row), **_files(row, asked.files))
     path = asked.out / f"{part.name}.parquet"
     if not path.is_file():
-        draft = path.with_name(f".{path.name}-{os.getpid()}")
-        samples.write_parquet(draft)
-        draft.replace(path)
+        with drafted(path) as draft:
+            samples.write_parquet(draft)
     gold = None
     if prepared.gold is not None:
         gold = (prepared.gold, belief.p_correct, found.weighting.kept)

@@ -68,8 +68,7 @@ class ValueRequest:
             raise InputError(f"model must be one of {known} or have fit and predict, got {self.model!r}")
         if callable(self.metric) and isinstance(self.model, str):
             raise InputError("a metric of your own goes with an estimator of your own; name one of ours")
-        if whole("budget", self.budget) < 16:
-            raise InputError(f"budget must be at least 16 coalitions, got {self.budget}")
+        whole("budget", self.budget, 16)
 
 
 def request_of(chosen: Mapping[str, Any]) -> ValueRequest:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anml.core.checks import Floats, as_vector
+from anml.core.checks import Floats, as_vector, whole
 from anml.core.errors import InputError
 
 
@@ -29,9 +29,7 @@ def neighbours(n: int, k: int | None = 10, malicious: float | None = None) -> in
     if n == 1:
         return 0
     if k is not None:
-        if k < 1:
-            raise InputError(f"k must be at least 1, got {k}")
-        return min(k, n - 1)
+        return min(whole("k", k, 1), n - 1)
     if malicious is None or malicious < 0:
         raise InputError(
             f"the classic rule k = n - f - 2 needs the share or number of malicious samples, got {malicious}"

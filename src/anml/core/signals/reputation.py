@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from anml.core.checks import Bools, Floats, as_unit, as_vector, in_range, whole
-from anml.core.errors import InputError
 from anml.core.signals.levels import Level
 
 REPUTATION: dict[str, Level] = {
@@ -26,8 +25,7 @@ class ColdStart:
 
     def __post_init__(self) -> None:
         in_range("r_min", self.r_min, 0, 1)
-        if whole("contributions", self.contributions) < 0:
-            raise InputError(f"contributions must not be negative, got {self.contributions}")
+        whole("contributions", self.contributions, 0)
 
     def apply(self, r: Any, prior: Any, flagged: Bools | None = None) -> Floats:
         """Raise r to the floor where fewer than `contributions` came before; never for who is flagged."""
