@@ -211,6 +211,8 @@ class TestTwoPeople:
     def test_who_of_two_guesses_is_not_told_by_their_labels_alone(self, seed):
         found = audited(crowd([0.9, 1 / 3], items=200, per_item=2, seed=seed), item="item")
         assert set(words(found).values()) == {UNSURE}
+        assert max(figures(found, "quality_low").values()) < 0.4
+        assert min(figures(found, "quality_high").values()) > 0.8
         # At most one of two labels that differ is right.
         frame = found.samples
         both = frame.group_by("item").agg(pl.col("p_correct").sum(), pl.col("label").n_unique())

@@ -1,8 +1,8 @@
 """From fits of the model to what is believed of labels and people: one posterior for both."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -24,6 +24,13 @@ from anml.core.stats import Estimate
 DRAWS = (np.arange(20) + 0.5) / 20
 # A label that is less likely than this to be right is surely wrong.
 NEVER = 0.05
+
+
+# What is said of all where nobody can tell who is right.
+OPEN: dict[str, Callable[..., Any]] = {
+    "quality": np.mean, "low": np.min, "high": np.max,
+    "reliability": np.mean, "reliability_low": np.min, "reliability_high": np.max,
+}  # fmt: skip
 
 
 class Told(NamedTuple):
@@ -107,6 +114,10 @@ def judge(
     classes = len(told.people.share)
     mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
     mean = float((mean * labels + right) / (labels + rest))
+    if judged is not None and mirror >= 0.5:
+        # Of either side everybody may be right: what is said of one may be true of the other.
+        each = {name: getattr(judged, name) for name in OPEN}
+        judged = replace(judged, **{name: np.full_like(x, OPEN[name](x)) for name, x in each.items()})
     return Judged(judged, error, mirror, doubtful, mean, told.contradicted)
 
 
