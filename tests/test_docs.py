@@ -25,9 +25,9 @@ from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import RECIPES
 from anml.gradients.scoring import SCORERS
 from anml.lab.door import check_experiment
-from anml.lab.report import UNKNOWN, page_of
+from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.summary import summarise
+from anml.lab.summary import UNKNOWN, summarise
 from anml.surfaces import cli
 from made_up import consortium
 from near import alike

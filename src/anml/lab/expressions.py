@@ -102,6 +102,17 @@ class Results:
         """A sentence with its figures from the rows: `{krum.error@bad=0.5}` becomes the mean there."""
         return FIGURE.sub(lambda found: f"{float(self.value(found[1], {})[0]):.3g}", sentence)
 
+    def in_percent(self, expression: Any) -> bool:
+        """Whether an operator made percent of what it was given."""
+        if isinstance(expression, str):
+            derived = self.experiment.derived.get(split(expression)[1])
+            return derived is not None and self.in_percent(derived)
+        if not isinstance(expression, Mapping):
+            return False
+        operator, terms, _ = _parts(expression)
+        first = terms[0] if isinstance(terms, list) else terms
+        return operator in PERCENT or (operator in SAME_UNIT and self.in_percent(first))
+
     def _there(self, terms: Sequence[Any], at: Place) -> list[Floats]:
         """Values of the terms that have rows: not every method applies everywhere."""
         found = []
@@ -200,6 +211,10 @@ TESTS: dict[str, Callable[..., float]] = {
     "shapiro": _shapiro,
     "each_saving": _each_saving,
 }
+
+
+PERCENT = ("saving", "rise", "percent", "way_gone", "each_saving")
+SAME_UNIT = ("minus", "plus", "least", "lowest", "highest", "sum", "mean", "mean_defined")
 
 
 def _parts(expression: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any] | None]:

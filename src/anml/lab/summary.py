@@ -14,8 +14,9 @@ from anml.core.stats import mean_interval
 from anml.lab.claims import BY_CHANCE, check, near
 from anml.lab.expressions import NoRowsError, Results, interval
 from anml.lab.spec import Experiment, catalogue, label_of
-from anml.lab.store import complete_rows, rows_file
+from anml.lab.store import complete_rows, read_record, rows_file
 
+UNKNOWN = "a version that was not recorded"
 # Where rows of other seeds lie, in a folder of results: each in a folder named by its seed.
 SEEDS = "seeds"
 
@@ -30,10 +31,12 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
     """Sum up every experiment that has rows in a folder of results."""
     entries, stale = [], []
     known = catalogue() if experiments is None else experiments
+    record = read_record(folder)["experiments"]
     for experiment in known.values():
         results = load_results(experiment, folder)
         if results is not None:
-            entries.append(describe(results))
+            made_by = record.get(experiment.name, {}).get("version", UNKNOWN)
+            entries.append({**describe(results), "version": made_by})
         elif rows_file(experiment, folder).exists():
             stale.append(experiment.name)
     if not entries and not stale:
