@@ -72,7 +72,7 @@ def small_forests() -> Iterator[None]:
     """Forests of ten trees, where a test looks at what is done with them."""
     from sklearn import ensemble
 
-    from anml.lab.bank import measures
+    from anml.lab.bank import run as measures
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measures, "TREES", 10)

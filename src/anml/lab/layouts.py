@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from anml.lab.bank.measures import LEARNERS
+from anml.lab.bank.run import LEARNERS
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
 from anml.lab.spec import Experiment, words

@@ -12,7 +12,7 @@ from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
 from anml.federated.clients import predicted
 from anml.gradients.mlp import Data, Widths, initialise, train
-from anml.lab.bank.measures import in_unit
+from anml.lab.bank.run import in_unit
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 from anml.reweight.dividemix import dividemix
