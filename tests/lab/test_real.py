@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.lab import cells, peers
+from anml.lab import cells
+from anml.lab import real as peers
 from anml.lab.contributed import CONTRIBUTED, load_contributed
 from anml.lab.data import DataMissingError
 from anml.lab.kinds import run_block

@@ -23,7 +23,6 @@ from anml.lab.longitudinal import simulate as longitudinal
 from anml.lab.modules import approximate
 from anml.lab.modules import run as modules
 from anml.lab.modules.cases import CASES
-from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import At, Experiment, Found, words
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
@@ -63,7 +62,7 @@ def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset")
 KINDS: dict[str, TrialKind] = {
     "simulated": TrialKind(None, DATASETS, trial.MEASURES),
     "real": TrialKind(
-        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), REAL_PEERS,
+        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), real.PEERS,
         lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
     "crowds": TrialKind(

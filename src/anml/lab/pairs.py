@@ -18,7 +18,7 @@ from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE
 from anml.lab.cases import stream
 from anml.lab.data import needed_file
-from anml.lab.peers import needed
+from anml.lab.real import needed
 from anml.lab.spec import At, Found, timed
 
 

@@ -12,7 +12,7 @@ from anml.core.queue import order
 from anml.lab.belief import assessed
 from anml.lab.cases import stream
 from anml.lab.crowds import Crowd, load_crowd
-from anml.lab.peers import learner, needed
+from anml.lab.real import learner, needed
 from anml.lab.spec import At, Found
 
 SETS = {"music": "music_genre", "dogs": "dogs"}

@@ -22,7 +22,7 @@ from anml.core.weigh import RECIPES, weigh_signals, with_every_class
 from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.sources import Condition, Seen
 from anml.lab.belief import assessed
-from anml.lab.peers import FOLDS, needed
+from anml.lab.real import FOLDS, needed
 from anml.lab.spec import At, Experiment, Found, timed
 
 # How many standard errors below all others together a contributor's agreement may lie.
