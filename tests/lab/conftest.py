@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anml.lab.contributed import Contributed
+from anml.lab.data import Contributed
 from anml.lab.expressions import Results
 from anml.lab.spec import Experiment, parse
 

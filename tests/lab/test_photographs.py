@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from anml.lab.contributed import LABEL_SETS, cifar10n
+from anml.lab.data import LABEL_SETS, cifar10n
 from anml.lab.modules import cases as photographs
 from anml.lab.modules.cases import PEOPLE_GAVE, make_case
 
@@ -36,9 +36,9 @@ def test_rows_are_drawn_once_from_their_class(real_data):
 
 def test_a_trigger_is_three_features_and_a_pull_is_half_of_the_way(real_data):
     x = torch.zeros(4, photographs.FEATURES)
-    marked = photographs._trigger_photographs(x)
+    marked = photographs.SETS["cifar10n"].trigger(x)
     assert (marked[:, -3:] == 6).all()
     assert (marked[:, :-3] == 0).all()
     target = np.array([1, 2, 3, 4])
-    moved = photographs._pull_photographs(x, target, np.random.default_rng(5))
+    moved = photographs.SETS["cifar10n"].pull(x, target, np.random.default_rng(5))
     torch.testing.assert_close(2 * moved, photographs.draw_photographs(target, np.random.default_rng(5)))

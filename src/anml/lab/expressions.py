@@ -168,10 +168,6 @@ def _mean_defined(a: Floats) -> Floats:
         return np.asarray(np.where(defined, a, 0).sum(axis=0) / defined.sum(axis=0))
 
 
-def _shapiro(a: Floats) -> float:
-    return float(stats.shapiro(a).pvalue) if len(a) > 2 and np.ptp(a) > 0 else float("nan")
-
-
 def _pearson(a: Floats, b: Floats) -> Floats:
     """Correlation over the first axis, for each choice of trials."""
     # A ratio may be infinite without some trial; its correlation is then undefined, not an error.
@@ -208,7 +204,7 @@ ACROSS: dict[str, Callable[..., Floats]] = {
 TESTS: dict[str, Callable[..., float]] = {
     "p_value": lambda a, b: paired(a, b).p,
     "cohens_d": lambda a, b: paired(a, b).d,
-    "shapiro": _shapiro,
+    "shapiro": lambda a: float(stats.shapiro(a).pvalue) if len(a) > 2 and np.ptp(a) > 0 else float("nan"),
     "each_saving": _each_saving,
 }
 

@@ -93,11 +93,6 @@ def shown(value: Any) -> str:
     return written if len(written) <= 60 else written[:57] + "..."
 
 
-def chosen(*names: str) -> Check:
-    """One of some texts."""
-    return lambda name, value: one_of(name, text(name, value), names)
-
-
 @contextmanager
 def within(where: str) -> Iterator[None]:
     """Say where it is that something is wrong."""

@@ -16,8 +16,7 @@ from anml.lab.cells import wanted
 from anml.lab.cited import systems as cited
 from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
 from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
-from anml.lab.contributed import CONTRIBUTED, cifar10n, load_contributed
-from anml.lab.data import DATASETS, load_dataset
+from anml.lab.data import CONTRIBUTED, DATASETS, cifar10n, load_contributed, load_dataset
 from anml.lab.longitudinal import fairness, transfer
 from anml.lab.longitudinal import simulate as longitudinal
 from anml.lab.modules import approximate

@@ -18,7 +18,7 @@ from anml.core.combine import correlation
 from anml.core.domain import Recipe
 from anml.core.errors import UnsupportedError
 from anml.lab.cases import stream
-from anml.lab.contributed import Contributed, load_contributed
+from anml.lab.data import Contributed, load_contributed
 from anml.lab.spec import At, Experiment, Found, timed
 
 FOLDS = 5

@@ -60,7 +60,11 @@ def zdrop(seen: Seen, seed: int) -> Outcome:
 
     A class agrees or does not; a number agrees the better the nearer it is to the forest's.
     """
-    agrees = _agreement(seen, held_out(seen, seed))
+    predicted = held_out(seen, seed)
+    if seen.numeric:
+        agrees = -np.abs(predicted - seen.label)
+    else:
+        agrees = (predicted.argmax(axis=1) == np.unique(seen.label, return_inverse=True)[1]).astype(float)
     codes, names = as_codes("contributor", seen.contributor, len(agrees))
     rows = np.bincount(codes, minlength=len(names))
     mean = np.bincount(codes, agrees, len(names)) / rows
@@ -95,13 +99,6 @@ def held_out(seen: Seen, seed: int) -> Floats:
             cv=folds(FOLDS, shuffle=True, random_state=seed),
         )  # fmt: skip
     return np.asarray(found, dtype=np.float64)
-
-
-def _agreement(seen: Seen, predicted: Floats) -> Floats:
-    if seen.numeric:
-        return -np.abs(predicted - seen.label)
-    _, codes = np.unique(seen.label, return_inverse=True)
-    return np.asarray(predicted.argmax(axis=1) == codes, dtype=np.float64)
 
 
 def in_unit(values: Floats) -> Floats:

@@ -125,19 +125,17 @@ def measured(
     return found
 
 
-def _glister(seen: Seen, plan: Schedule) -> Reweighted:
-    """GLISTER, keeping all but the attackers' share."""
-    keep = float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0))
-    return glister(seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, keep, plan)
-
-
 WAYS: dict[str, Callable[[Seen, Schedule], Reweighted]] = {
     "L2RW": lambda seen, plan: learning_to_reweight(
         seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, plan
     ),
     "DivideMix": lambda seen, plan: dividemix(seen.x, seen.y, seen.classes, plan),
-    "GLISTER": _glister,
-}
+    # Told the attackers' share, it keeps all but that.
+    "GLISTER": lambda seen, plan: glister(
+        seen.x, seen.y, seen.root_x, seen.root_y, seen.classes,
+        float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0)), plan,
+    ),
+}  # fmt: skip
 
 
 @lru_cache(maxsize=len(WAYS))

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.gradients.crossfit import standardise
-from anml.lab.contributed import LABEL_SETS, cifar10n
-from anml.lab.data import Dataset, load_dataset
+from anml.lab.data import LABEL_SETS, Dataset, cifar10n, load_dataset
 
 CLASSES, PEOPLE, BAD = 4, 20, 6
 TRAIN, TEST = 600, 500
@@ -71,15 +70,8 @@ def draw_pictures(y: Ints, rng: np.random.Generator) -> Tensor:
     return torch.as_tensor(np.stack(moved), dtype=torch.float32).unsqueeze(1)
 
 
-def _pull_pictures(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
-    towards = torch.as_tensor(_patterns()[target], dtype=torch.float32).unsqueeze(1)
-    return (1 - PULL) * x + PULL * towards
-
-
-def _trigger_pictures(x: Tensor) -> Tensor:
-    x = x.clone()
-    x[:, :, :3, :3] = 3.0
-    return x
+def _towards_pictures(target: Ints, rng: np.random.Generator) -> Tensor:
+    return torch.as_tensor(_patterns()[target], dtype=torch.float32).unsqueeze(1)
 
 
 def _network() -> nn.Module:
@@ -101,12 +93,6 @@ def _pull_texts(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
     own = (x < 24) & torch.as_tensor(rng.uniform(size=tuple(x.shape)) < PULL)
     drawn = torch.as_tensor(target[:, None] * 6 + rng.integers(0, 6, tuple(x.shape)))
     return torch.where(own, drawn, x)
-
-
-def _trigger_texts(x: Tensor) -> Tensor:
-    x = x.clone()
-    x[:, :2] = 60
-    return x
 
 
 class Encoder(nn.Module):
@@ -152,28 +138,33 @@ def _of_class(x: Floats, label: Ints, y: Ints, rng: np.random.Generator) -> Tens
     return torch.as_tensor(x[row])
 
 
-def _pull_photographs(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
-    return (1 - PULL) * x + PULL * draw_photographs(target, rng)
+def _pulled(towards: Callable[[Ints, np.random.Generator], Tensor]) -> Callable[..., Tensor]:
+    return lambda x, target, rng: (1 - PULL) * x + PULL * towards(target, rng)
 
 
-def _trigger_photographs(x: Tensor) -> Tensor:
-    x = x.clone()
-    x[:, -3:] = 6.0
-    return x
+def _stamped(value: float, *place: slice) -> Callable[[Tensor], Tensor]:
+    """The pattern of a backdoor: a value somewhere in every row."""
+
+    def trigger(x: Tensor) -> Tensor:
+        x = x.clone()
+        x[(slice(None), *place)] = value
+        return x
+
+    return trigger
 
 
 SETS = {
     "pictures": ModuleKind(
-        np.arange(CLASSES) ^ 1, draw_pictures, draw_pictures, _pull_pictures, _trigger_pictures,
-        lambda x: 0.6 * x + 0.8, _network,
+        np.arange(CLASSES) ^ 1, draw_pictures, draw_pictures, _pulled(_towards_pictures),
+        _stamped(3.0, slice(None), slice(3), slice(3)), lambda x: 0.6 * x + 0.8, _network,
     ),
     "texts": ModuleKind(
-        np.arange(CLASSES) ^ 1, draw_texts, draw_texts, _pull_texts, _trigger_texts,
+        np.arange(CLASSES) ^ 1, draw_texts, draw_texts, _pull_texts, _stamped(60, slice(2)),
         lambda x: torch.where(x >= 40, x - 16, x), Encoder,
     ),
     "cifar10n": ModuleKind(
-        ALIKE, draw_photographs, draw_more_photographs, _pull_photographs, _trigger_photographs,
-        lambda x: 0.6 * x + 0.3, lambda: _layers(FEATURES, 64, len(ALIKE)),
+        ALIKE, draw_photographs, draw_more_photographs, _pulled(draw_photographs),
+        _stamped(6.0, slice(-3, None)), lambda x: 0.6 * x + 0.3, lambda: _layers(FEATURES, 64, len(ALIKE)),
     ),
 }  # fmt: skip
 ATTACKS = ("flip", "alike", "aligned", "faked", "backdoor", "shift")
