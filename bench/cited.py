@@ -124,7 +124,7 @@ def values():
     from anml.lab.spec import Setting
     from anml.valuation.models import accuracy, linear_utility
     from anml.valuation.parts import parts_of
-    from anml.valuation.regression import shapley_by_regression
+    from anml.valuation.semivalues import shapley_by_regression
     from anml.valuation.semivalues import shapley
 
     def game(contributors):

@@ -22,12 +22,12 @@ from anml.valuation.backdoors import activation_clusters, spectral_signatures
 from anml.valuation.games import Utility, Values, by_reuse
 from anml.valuation.gtg_shapley import gtg_shapley as gtg_of
 from anml.valuation.influence import influence as influence_of
+from anml.valuation.influence import trak as trak_of
 from anml.valuation.kang import kang as kang_of
 from anml.valuation.knn_shapley import knn_shapley
 from anml.valuation.models import accuracy, linear_utility
 from anml.valuation.parts import Parts
 from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
-from anml.valuation.trak import trak as trak_of
 
 Value = Callable[[Seen, Setting], Floats]
 # Coalitions that a value may evaluate: for 20 contributors values are sampled.
