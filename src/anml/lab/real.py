@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from anml.core.calibration import in_columns, ranking, reliability
 from anml.core.checks import Array, Floats, Ints
 from anml.core.combine import correlation
 from anml.core.domain import Recipe
 from anml.core.errors import UnsupportedError
+from anml.lab.belief import against_truth
 from anml.lab.cases import stream
 from anml.lab.data import Contributed, load_contributed
 from anml.lab.spec import At, Experiment, Found, timed
@@ -221,9 +221,7 @@ def measures(data: Contributed, answer: PeerAnswer) -> dict[str, float]:
     if answer.quality is not None:
         found |= _judged(data.contributor, right, answer.quality)
     if answer.p_correct is not None:
-        bins = reliability(answer.p_correct, right)
-        found |= {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(answer.p_correct, right)}
-        found |= in_columns(bins)
+        found |= against_truth(answer.p_correct, right)
     return found
 
 

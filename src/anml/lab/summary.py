@@ -139,7 +139,8 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
     for metric, expression in experiment.derived.items():
         if expression.get("once"):
             with suppress(NoRowsError):
-                yield _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+                entry = _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+                yield {**entry, "unit": "%" if results.in_percent(expression) else ""}
 
 
 def _entry(
