@@ -17,14 +17,19 @@ Cells = dict[tuple[str, ...], dict[tuple[str, str], float]]
 
 def by_system(entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for the entry of the comparison in a summary."""
+    cells = _cells(entry)
+    # Along one axis the second table says who wins.
+    winners = [*_winners(cells), ""] if any(len(place) > 1 for place in cells) else []
+    return [*winners, *_systems(cells), ""] if cells else []
+
+
+def _cells(entry: dict[str, Any]) -> Cells:
     cells: Cells = {}
     for row in entry["rows"]:
         if row["key"] and row["ours"] is not None:
             *place, method = row["key"].values()
             cells.setdefault(tuple(place), {})[method, row["metric"]] = row["ours"]
-    # Along one axis the second table says who wins.
-    winners = [*_winners(cells), ""] if any(len(place) > 1 for place in cells) else []
-    return [*winners, *_systems(cells), ""] if cells else []
+    return cells
 
 
 def _by_method(found: dict[tuple[str, str], float]) -> dict[str, float]:
@@ -101,18 +106,11 @@ SAID = {
     "honest accused": ("honest_convicted", "honest"),
     "honest called reliable": ("honest_reliable", "honest"),
 }
-# Means by condition, method and metric.
-Means = dict[str, dict[tuple[str, str], float]]
 
 
 def by_condition(entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for the entry of a bank in a summary."""
-    means: Means = {}
-    for row in entry["rows"]:
-        key = row["key"]
-        if key and row["ours"] is not None:
-            name = ", ".join(value for axis, value in key.items() if axis != "method")
-            means.setdefault(name, {})[key["method"], row["metric"]] = row["ours"]
+    means = {", ".join(place): found for place, found in _cells(entry).items()}
     columns = ("uniform", "best other", OURS, BOUND)
     errors = [f"{column}, {learner}" for learner in LEARNERS for column in columns]
     header = ["condition", *errors, *SAID, "right dropped", "off by"]

@@ -86,16 +86,14 @@ def believed(crowd: Crowd, told: Ints, seed: int) -> Floats:
 def ranked(crowd: Crowd, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
     """Items that may be asked about, in the order of a way."""
     if way == "random":
-        return chance[open_items[chance]]
-    if way == "activelab":
-        score = activelab(crowd)
-        first = chance[np.argsort(score[chance], kind="stable")]
-        return first[open_items[first]]
-    # The label that stands for an item is one that its posterior speaks against most.
-    mine = posterior[crowd.item, crowd.y]
-    least = np.lexsort((mine, crowd.item))
-    person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
-    first = order(1 - posterior.max(axis=1), person)
+        first = chance
+    elif way == "activelab":
+        first = chance[np.argsort(activelab(crowd)[chance], kind="stable")]
+    else:
+        # The label that stands for an item is one that its posterior speaks against most.
+        least = np.lexsort((posterior[crowd.item, crowd.y], crowd.item))
+        person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
+        first = order(1 - posterior.max(axis=1), person)
     return first[open_items[first]]
 
 

@@ -65,7 +65,7 @@ def of_contributors(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outco
     kept, natural = (
         np.isin(seen.contributor, some) for some in (np.setdiff1d(seen.everybody, dropped), above)
     )
-    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), scores=scores)
+    return _choosing(kept, natural, scores)
 
 
 def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
@@ -73,9 +73,12 @@ def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
     kept = np.zeros(len(scores), dtype=bool)
     count = round(len(scores) * (1 - seen.malicious / seen.clients))
     kept[np.argsort(-scores, kind="stable")[:count]] = True
-    natural = scores > threshold
-    natural = natural if natural.any() else np.ones_like(kept)
-    return Outcome(kept=kept, natural=natural, scores=seen.by_client(scores))
+    return _choosing(kept, scores > threshold, seen.by_client(scores))
+
+
+def _choosing(kept: Bools, natural: Bools, scores: Floats) -> Outcome:
+    """Whoever would drop everything drops nothing."""
+    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), scores=scores)
 
 
 def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
