@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.combine import correlation
@@ -37,10 +41,6 @@ class PeerAnswer(NamedTuple):
 
 def learner() -> Any:
     """The one model that every method trains: logistic regression, C = 0.05, on standardised features."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.05, max_iter=2_000))
 
 
@@ -110,7 +110,6 @@ def cleanlab(data: Contributed, seed: int) -> PeerAnswer:
 
 def _consensus(data: Contributed, items: Array, seed: int) -> PeerAnswer:
     import pandas as pd
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     votes = votes_of(data, items)
     decided = decide(votes.counts, np.random.default_rng(seed))

@@ -4,6 +4,7 @@ The label of an item is that of `anml` in every order, so that only orders are c
 """
 
 import numpy as np
+from sklearn.model_selection import cross_val_predict
 
 from anml.assess.assess import Known
 from anml.core.checks import Bools, Floats, Ints
@@ -99,8 +100,6 @@ def ranked(crowd: Crowd, posterior: Floats, open_items: Bools, way: str, chance:
 
 def activelab(crowd: Crowd) -> Floats:
     """Scores by cleanlab; its model is the common learner, or how frequent classes are without features."""
-    from sklearn.model_selection import cross_val_predict
-
     scores = needed("cleanlab.multiannotator", "cleanlab").get_active_learning_scores
     items = len(crowd.right)
     votes = np.zeros((items, crowd.classes))

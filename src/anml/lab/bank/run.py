@@ -10,6 +10,11 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from anml.adapters.sklearn.fitting import fit_weighted
 from anml.assess.assess import Assessment, Known
@@ -84,9 +89,6 @@ def oracle(condition: Condition) -> Outcome:
 
 def held_out(seen: Seen, seed: int) -> Floats:
     """Out-of-fold predictions of a forest, labels of a thing in one fold: chances of classes, or numbers."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-    from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, cross_val_predict
-
     if seen.numeric:
         forest, folds, method = RandomForestRegressor, KFold, "predict"
     else:
@@ -127,11 +129,6 @@ MEASURES = (
 
 def learner(name: str, numeric: bool, seed: int) -> Any:
     """The final models: a linear one on standardised features (`lr`), and a forest (`rf`)."""
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     if name == "rf":
         return (RandomForestRegressor if numeric else RandomForestClassifier)(TREES, random_state=seed)
     return make_pipeline(StandardScaler(), Ridge() if numeric else LogisticRegression(max_iter=1_000))

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
@@ -81,8 +82,6 @@ def agarwal(seen: Seen, setting: Setting) -> Floats:
 
 def influence(seen: Seen, setting: Setting) -> Floats:
     """Influence of samples on the server's set, for multinomial logistic regression."""
-    from sklearn.linear_model import LogisticRegression
-
     known = np.unique(seen.y)
     model = LogisticRegression(C=1.0, max_iter=500).fit(seen.x, seen.y)
     weights = np.zeros((seen.classes, seen.x.shape[1] + 1))
