@@ -428,6 +428,7 @@ def test_pages_of_results_are_those_of_the_committed_summary(page, folder, room)
     assert text_of(page) == made, "run `anml lab report`"
     # It says which version its rows came from: every experiment has one on record.
     assert re.search(r"made by anml \d", made)
+    assert made.count(" Rows by anml ") == len(summary["experiments"])
     assert UNKNOWN not in made
 
 
