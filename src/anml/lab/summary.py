@@ -36,15 +36,11 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
         results = load_results(experiment, folder)
         if results is not None:
             made_by = record.get(experiment.name, {}).get("version", UNKNOWN)
-            entries.append({**describe(results), "version": made_by})
+            entries.append({**describe(results), "version": made_by, "seeds": _held(experiment, folder)})
         elif rows_file(experiment, folder).exists():
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `anml lab run`")
-    seeds = sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
-    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in seeds}
-    for entry in entries:
-        entry["seeds"] = {seed: held[entry["name"]] for seed, held in scores.items() if entry["name"] in held}
     counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
     return {
         "experiments": entries,
@@ -57,16 +53,11 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
     }
 
 
-def _held(
-    folder: Path, seed: str, known: dict[str, Experiment], entries: list[dict[str, Any]]
-) -> dict[str, int]:
-    """How many of the claims that are counted hold with the rows of another seed."""
-    found = {}
-    for entry in entries:
-        results = load_results(replace(known[entry["name"]], seed=int(seed)), folder)
-        if results is not None:
-            found[entry["name"]] = held_of(describe(results)["claims"])
-    return found
+def _held(experiment: Experiment, folder: Path) -> dict[str, int]:
+    """How many of the claims that are counted hold with the rows of every other seed."""
+    places = sorted(path for path in (folder / SEEDS).glob("*") if path.name.isdigit())
+    rows = {place.name: load_results(replace(experiment, seed=int(place.name)), place) for place in places}
+    return {seed: held_of(describe(each)["claims"]) for seed, each in rows.items() if each is not None}
 
 
 def held_of(claims: list[dict[str, Any]]) -> int:
