@@ -60,11 +60,8 @@ def tuned(seen: Seen, predicts: Sequence[Predict]) -> Tuned:
 
 def of_contributors(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
     """Rows of all contributors but the worst, as many as there are attackers; or of all above a threshold."""
-    dropped = np.argsort(scores, kind="stable")[: seen.malicious]
-    above = np.flatnonzero(scores > threshold)
-    kept, natural = (
-        np.isin(seen.contributor, some) for some in (np.setdiff1d(seen.everybody, dropped), above)
-    )
+    best = np.argsort(scores, kind="stable")[seen.malicious :]
+    kept, natural = (np.isin(seen.contributor, some) for some in (best, np.flatnonzero(scores > threshold)))
     return _choosing(kept, natural, scores)
 
 

@@ -242,7 +242,7 @@ CONTRIBUTORS: dict[str, Value] = {
     "clusters by ids": lambda seen, setting: seen.by_client(_clusters(seen, setting, seen.contributor)) - 0.6,
     "GTG-Shapley": gtg_shapley,
     "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
-    "EigenTrust, no roots": lambda seen, setting: _trust(seen, seen.everybody),
+    "EigenTrust, no roots": lambda seen, setting: _trust(seen, np.arange(seen.clients)),
     "Kang": kang,
     "Agarwal": agarwal,
 }
