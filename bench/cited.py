@@ -124,8 +124,7 @@ def values():
     from anml.lab.spec import Setting
     from anml.valuation.models import accuracy, linear_utility
     from anml.valuation.parts import parts_of
-    from anml.valuation.regression import shapley_by_regression
-    from anml.valuation.semivalues import shapley
+    from anml.valuation.semivalues import shapley, shapley_by_regression
 
     def game(contributors):
         case = make_case(Setting(dataset="digits", contributors=contributors), 0, 0)

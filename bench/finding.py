@@ -18,8 +18,7 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.rows import Side
 from anml.core.profile import Training
 from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.contributed import load_contributed
-from anml.lab.data import load_dataset
+from anml.lab.data import load_contributed, load_dataset
 
 # Rows of a large table, and the share of wrong labels.
 ROWS, WRONG = 10_000, 0.1

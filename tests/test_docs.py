@@ -25,9 +25,9 @@ from anml.core.signals.verification import VERIFICATION
 from anml.core.weigh import RECIPES
 from anml.gradients.scoring import SCORERS
 from anml.lab.door import check_experiment
-from anml.lab.report import UNKNOWN, page_of
+from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.summary import summarise
+from anml.lab.summary import UNKNOWN, summarise
 from anml.surfaces import cli
 from made_up import consortium
 from near import alike
@@ -428,6 +428,7 @@ def test_pages_of_results_are_those_of_the_committed_summary(page, folder, room)
     assert text_of(page) == made, "run `anml lab report`"
     # It says which version its rows came from: every experiment has one on record.
     assert re.search(r"made by anml \d", made)
+    assert made.count(" Rows by anml ") == len(summary["experiments"])
     assert UNKNOWN not in made
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anml.lab.contributed import Contributed
+from anml.lab.data import Contributed
 from anml.lab.expressions import Results
 from anml.lab.spec import Experiment, parse
 
@@ -72,7 +72,7 @@ def small_forests() -> Iterator[None]:
     """Forests of ten trees, where a test looks at what is done with them."""
     from sklearn import ensemble
 
-    from anml.lab.bank import measures
+    from anml.lab.bank import run as measures
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measures, "TREES", 10)

@@ -7,7 +7,7 @@ import pytest
 from bank_small import BANK, small
 
 from anml.lab import cells, data, runner
-from anml.lab.bank import measures as peers
+from anml.lab.bank import run as peers
 from anml.lab.bank.conditions import CONDITIONS
 from anml.lab.bank.people import PEOPLE
 from anml.lab.bank.sources import Seen, Truth

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bank_small import part
 
-from anml.lab.bank import measures as peers
+from anml.lab.bank import run as peers
 from anml.lab.bank.conditions import make_condition
 from anml.lab.bank.sources import Condition, Seen, Truth
 

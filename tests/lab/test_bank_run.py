@@ -8,8 +8,7 @@ from bank_small import BANK, part, small
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anml.lab.bank.conditions import make_condition
-from anml.lab.bank.measures import MEASURES
-from anml.lab.bank.run import decided
+from anml.lab.bank.run import MEASURES, decided
 from anml.lab.bank.sources import Truth
 from anml.lab.kinds import run_block
 

@@ -44,6 +44,13 @@ def test_rules_are_compared_with_the_federated_oracle_and_others_with_the_oracle
     assert lines["Data Shapley"][:2] == ["+2.0", "+1.5"]
 
 
+def test_along_one_axis_there_is_one_table():
+    rows = [{**each, "key": {"subtle": "0.5", "method": each["key"]["method"]}} for each in ENTRY["rows"]]
+    lines = by_system({"rows": rows})
+    assert cells(lines[0])[:2] == ["points above the oracle", "0.5"]
+    assert cells(lines[2])[:2] == ["uniform", "+17.0"]
+
+
 def test_without_rows_there_is_no_page():
     assert by_system({"rows": []}) == []
 

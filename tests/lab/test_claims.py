@@ -83,6 +83,8 @@ def test_every_claim_of_ours_can_fail(name):
         # A sentence, or the start of one: it stands in a table beside its verdict.
         assert not claim["text"].endswith(".")
         assert "\n" not in claim["text"]
+        # It stands alone in the lists of what holds and what does not.
+        assert not claim["text"].startswith(("...", "and "))
 
 
 # A figure as one measures it: with decimals, or a share.
@@ -141,7 +143,32 @@ def test_the_sign_between_two_figures_is_the_true_one(results):
 
 def test_an_interval_is_shown_where_there_is_one(results):
     assert check({"text": "t", "at_most": ["krum.error", 12]}, results).detail.startswith("12 [")
-    assert check({"text": "t", "at_most": ["mine.gain", 50]}, results).detail == "50"
+    assert check({"text": "t", "at_most": ["mine.gain", 50]}, results).detail == "50%"
+    points = check({"text": "t", "better": ["mine.gain", 60]}, results)
+    assert points.detail == "50% < 60%, difference -10"
+
+
+def test_figures_that_differ_by_rounding_alone_are_the_same(results):
+    nearly = {"plus": ["krum.error", 1e-15]}
+    found = check({"text": "t", "equal": [nearly, "krum.error"], "margin": 1}, results)
+    assert found.detail == "12 = 12, difference 0"
+
+
+@pytest.mark.parametrize(
+    ("claim", "asks"),
+    [
+        ({"better": ["mine.error", "krum.error"]}, "each below the next"),
+        ({"better": ["mine.error", "krum.error"], "p": 0.01}, "each below the next, at 1 - 0.01"),
+        ({"no_worse": ["mine.error", "krum.error"], "margin": 0.5}, "no worse by 0.5"),
+        ({"equal": ["mine.error", "krum.error"], "margin": 2}, "equal within 2"),
+        ({"at_most": ["mine.error", 3]}, "at most 3"),
+        ({"at_least": ["mine.error", 3]}, "at least 3"),
+        ({"between": ["mine.error", -1, 3]}, "between -1 and 3"),
+    ],
+)
+def test_what_was_asked_is_said(results, claim, asks):
+    verdict = check({"text": "t", "limit": "before", **claim}, results)
+    assert (verdict.asks, verdict.limit) == (asks, "before")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.lab.contributed import CONTRIBUTED, HOSPITALS, LABEL_SETS, load_contributed
-from anml.lab.data import DataMissingError
+from anml.lab.data import CONTRIBUTED, HOSPITALS, LABEL_SETS, DataMissingError, load_contributed
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("ANML_DATA"), reason="needs the folder of data sets named by ANML_DATA"
@@ -42,7 +41,7 @@ def test_the_labels_drawn_differ_by_trial_and_nothing_else():
 
 @pytest.mark.parametrize("name", CONTRIBUTED)
 def test_a_set_that_is_not_there_is_named_with_its_file(name, tmp_path, monkeypatch):
-    from anml.lab import contributed
+    from anml.lab import data as contributed
 
     monkeypatch.setenv("ANML_DATA", str(tmp_path))
     contributed._archive.cache_clear()

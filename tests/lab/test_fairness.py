@@ -72,7 +72,7 @@ def test_of_whom_nothing_can_be_told_is_paid_as_average_while_the_floor_is_on():
 @pytest.mark.parametrize(("floor", "r"), [(True, 0.4), (False, 0.1)])
 def test_the_floor_lifts_r_of_newcomers_who_did_badly(floor, r):
     person = of_group("bad newcomers")[0]
-    events = [fairness._event(person, n, np.zeros(300, dtype=bool), None, np.random.default_rng(0))
+    events = [fairness._event(n, np.zeros(300, dtype=bool), None, np.random.default_rng(0))
               for n in range(2, 6)]  # fmt: skip
     way = WAYS["product, all kept"]._replace(floor=floor)
     found_r = fairness._reputation(person, events, 6, way)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from anml.core.errors import UnsupportedError
-from anml.lab import peers
-from anml.lab.contributed import Contributed
+from anml.lab import real as peers
+from anml.lab.data import Contributed
 from anml.lab.real import measures
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from anml.lab.cells import cells_of
-from anml.lab.report import PAGES, write_report
+from anml.lab.report import PAGES, _cut, write_report
 from anml.lab.spec import parse
 from anml.lab.store import join_parts, keep_part, write_record
 
@@ -54,7 +54,7 @@ def test_every_room_has_a_page_that_says_how_it_was_run_and_what_holds(room, exp
     assert " 1 hold, 1 do not, and for 0 the rows cannot tell." in text
     how = "<code>anml lab run x</code>: 3 blocks of trials, --jobs 2, 4 m cores, device cpu: 1.5 minutes"
     assert how in text
-    assert "## x\nA title. 10 trials. What it is about." in text
+    assert "## x\nA title. 10 trials. What it is about. Rows by anml 9.9." in text
     assert "Claims: 2 of 3 hold" in text
     assert "<strong>does not hold</strong>: krum is low" in text
     assert "holds: krum is high" in text
@@ -71,7 +71,25 @@ def test_the_papers_value_stands_beside_ours_and_a_tilde_marks_what_is_implied(e
         "krum",
         "**20.5 ± .4** · paper ~12.4",
     ]
-    assert any("[x](#x): krum is low (20.5 [20.12, 20.88]). *it is not*" in line for line in lines)
+    said = "[x](#x): krum is low (20.5 [20.12, 20.88]; asked: at most 1). *it is not*"
+    assert any(said in line for line in lines)
+
+
+def test_what_holds_is_listed_with_what_was_asked_and_whose_limit_that_is(experiment, folder):
+    write_report(folder, folder / "paper.md", [experiment])
+    text = (folder / "paper.md").read_text()
+    held = '<summary>What holds</summary><ul><li><a href="#x">x</a>: krum is high (20.5 [20.12, 20.88]; '
+    assert held + "asked: at least 1).</li></ul>" in text
+    assert "asked: at least 1, a figure that the paper prints)" in text
+
+
+@pytest.mark.parametrize(
+    ("detail", "shown"),
+    [("a; b", "a; b"), ("a; " + "b" * 200, "a; and more"), ("b" * 200 + "; a", "b" * 200 + "; and more"),
+     ("b" * 200, "b" * 200)],
+)  # fmt: skip
+def test_figures_are_cut_whole_and_one_always_stays(detail, shown):
+    assert _cut(detail) == shown
 
 
 def test_a_page_is_the_same_when_it_is_written_again(experiment, folder):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anml.lab.longitudinal.people import (
+from anml.lab.longitudinal.simulate import (
     BAD,
     CARELESS,
     HONEST,

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.weigh import RECIPES
-from anml.lab.bank import measures as peers
-from anml.lab.bank.measures import LEARNERS, MEASURES, error_of, learner, measures
-from anml.lab.bank.run import weighed
+from anml.lab.bank import run as peers
+from anml.lab.bank.run import LEARNERS, MEASURES, error_of, learner, measures, weighed
 from anml.lab.bank.sources import Condition, Seen, Trigger, Truth
 
 

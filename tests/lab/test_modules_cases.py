@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from anml.lab.modules import cases, photographs
+from anml.lab.modules import cases
 from anml.lab.modules.cases import (
     ATTACKS,
     BAD,
@@ -58,7 +58,7 @@ def test_cases_are_sets_times_attacks():
 def test_shapes_credentials_and_the_test_part(name):
     case = make_case(name, 0)
     assert len(case.x) == len(case.y) == len(case.who)
-    assert len(case.x) == (photographs.TRAIN if name.startswith("cifar10n") else TRAIN)
+    assert len(case.x) == (cases.PHOTOGRAPHS if name.startswith("cifar10n") else TRAIN)
     assert len(case.test_x) == len(case.test_y) == TEST
     assert set(np.unique(case.who)) == set(range(PEOPLE))
     assert ((case.v >= 0.2) & (case.v <= 0.95)).all()

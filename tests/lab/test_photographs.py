@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from anml.lab.contributed import LABEL_SETS, cifar10n
-from anml.lab.modules import photographs
+from anml.lab.data import LABEL_SETS, cifar10n
+from anml.lab.modules import cases as photographs
 from anml.lab.modules.cases import PEOPLE_GAVE, make_case
 
 
@@ -24,21 +24,21 @@ def test_people_err_as_often_as_their_sets_do(real_data):
 def test_rows_are_drawn_once_from_their_class(real_data):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(10), 40)
-    x = photographs.draw(y, rng)
+    x = photographs.draw_photographs(y, rng)
     assert len(torch.unique(x, dim=0)) == len(y)
     train, _ = photographs._scaled()
     places = {row.tobytes(): at for at, row in enumerate(train)}
     found = np.array([places[row.numpy().tobytes()] for row in x])
     assert (cifar10n()["clean_label"][found] == y).all()
     # The test part is other photographs.
-    assert not any(row.numpy().tobytes() in places for row in photographs.draw_test(y, rng))
+    assert not any(row.numpy().tobytes() in places for row in photographs.draw_more_photographs(y, rng))
 
 
 def test_a_trigger_is_three_features_and_a_pull_is_half_of_the_way(real_data):
     x = torch.zeros(4, photographs.FEATURES)
-    marked = photographs.trigger(x)
+    marked = photographs.SETS["cifar10n"].trigger(x)
     assert (marked[:, -3:] == 6).all()
     assert (marked[:, :-3] == 0).all()
     target = np.array([1, 2, 3, 4])
-    moved = photographs.pull(x, target, np.random.default_rng(5))
-    torch.testing.assert_close(2 * moved, photographs.draw(target, np.random.default_rng(5)))
+    moved = photographs.SETS["cifar10n"].pull(x, target, np.random.default_rng(5))
+    torch.testing.assert_close(2 * moved, photographs.draw_photographs(target, np.random.default_rng(5)))

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from anml.core.signals.track_record import DAY, Scored
-from anml.lab.longitudinal.people import ROUNDS, TURN, Person
 from anml.lab.longitudinal.simulate import (
     FOUND,
     MEASURES,
+    ROUNDS,
     RULES,
+    TURN,
     WEEK,
     Account,
+    Person,
     _measures,
     _until_found,
     reputation,

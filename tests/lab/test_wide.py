@@ -7,6 +7,7 @@ from anml.lab.claims import CAUSES
 from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
+from anml.lab.summary import UNKNOWN
 from anml.lab.tables import WIDEST, cell, wide
 
 
@@ -96,22 +97,29 @@ def test_failures_stand_under_their_cause(tmp_path):
         {"text": "nor that", "holds": False, "detail": "5", "why": "", "apart": "implied", "cause": ""},
         {"text": "perhaps", "holds": None, "detail": "6", "why": "", "apart": "", "cause": ""},
     ]  # fmt: skip
+    claims = [{**claim, "asks": "at most 1", "limit": "before"} for claim in claims]
     entry = {"name": "mine", "title": "Mine", "trials": 12, "rows": [], "claims": claims, "closeness": {},
-             "seeds": {"1": 0, "2": 2}, "notes": []}  # fmt: skip
+             "seeds": {"1": 0, "2": 2}, "notes": [], "version": UNKNOWN}  # fmt: skip
+    specs = [parse(name, {"title": "Mine"}) for name in ("mine", "plain")]
     summary = {"experiments": [entry], "stale": [], "claims_held": 1, "claims_total": 4, "claims_untold": 1,
                "claims_by_chance": 0.1, "claims_apart": {"implied": 1}}  # fmt: skip
-    page = page_of(tmp_path, tmp_path / "report.md", summary, set(), room="own")
+    page = page_of(tmp_path, tmp_path / "report.md", summary, set(), specs, "own")
     assert "Of 4 claims 1 hold (0 to 2 of 4 over 3 seeds), 2 do not, and for 1 the rows cannot tell." in page
     assert "Counted apart: 1 implied by another claim." in page
     two = {**summary, "experiments": [entry, {**entry, "name": "plain", "seeds": {}}]}
-    page_of_two = page_of(tmp_path, tmp_path / "report.md", two, set(), room="own")
+    page_of_two = page_of(tmp_path, tmp_path / "report.md", two, set(), specs, "own")
     [mine, plain] = [line for line in page_of_two.splitlines() if line.startswith("| [")]
     assert "0 to 2 (3 seeds)" in mine
     assert "seeds" not in plain
     under = page.split("## What does not hold, and why")[1]
     few, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
-    assert few < under.index("it is not (2 < 3). *So.*") < unknown < under.index("nor this (4).")
-    assert "nor that (5)" not in under.split("<details>")[0]
+    assert (
+        few
+        < under.index("it is not (2 < 3; asked: at most 1). *So.*")
+        < unknown
+        < under.index("nor this (4;")
+    )
+    assert "nor that (5" not in under.split("<details>")[0]
     assert CAUSES["small"] not in under
     assert "Claims: 1 of 5 hold" in page
     assert "made by a version that was not recorded" in page

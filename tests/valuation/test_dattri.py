@@ -8,8 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from anml.valuation.influence import influence
-from anml.valuation.trak import trak
+from anml.valuation.influence import influence, trak
 from other_packages import installed
 
 

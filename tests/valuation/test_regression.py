@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from small_games import noisy
 
 from anml.valuation.games import all_coalitions
-from anml.valuation.regression import drawn, shapley_by_regression
-from anml.valuation.semivalues import exact_shapley, shapley
+from anml.valuation.semivalues import drawn, exact_shapley, shapley, shapley_by_regression
 
 
 def test_sampled_shapley_is_efficient_and_repeatable():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.valuation.trak import trak
+from anml.valuation.influence import trak
 
 
 def test_trak_by_hand_and_over_models():

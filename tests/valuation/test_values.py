@@ -12,9 +12,8 @@ from anml.core.errors import InputError
 from anml.valuation.agarwal import robust_shares
 from anml.valuation.games import all_coalitions
 from anml.valuation.gtg_shapley import gtg_shapley
-from anml.valuation.influence import influence
+from anml.valuation.influence import influence, trak
 from anml.valuation.kang import kang, opinion
-from anml.valuation.regression import shapley_by_regression
 from anml.valuation.semivalues import (
     banzhaf,
     beta_shapley,
@@ -22,8 +21,8 @@ from anml.valuation.semivalues import (
     exact_beta_shapley,
     exact_shapley,
     shapley,
+    shapley_by_regression,
 )
-from anml.valuation.trak import trak
 from other_packages import pydvl_methods
 
 tables = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).normal(size=32))

@@ -6,6 +6,7 @@ import numpy as np
 
 from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.core.calibration import in_columns, ranking, reliability
+from anml.core.checks import Bools, Floats
 from anml.core.domain import Recipe
 from anml.core.people.belief import Belief
 from anml.core.profile import PROFILES
@@ -51,9 +52,14 @@ def believed(setting: Setting, case: Case) -> Belief:
 def run_trial(at: At, methods: list[str]) -> Found:
     """Belief against truth in bins."""
     case = make_case(at.setting, at.trial, at.experiment.seed)
-    p_correct = believed(at.setting, case).p_correct
-    bins = reliability(p_correct, ~case.wrong)
-    found = {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(p_correct, ~case.wrong)}
+    found = against_truth(believed(at.setting, case).p_correct, ~case.wrong)
     # The other recipes make no claim about labels.
     claim = [method for method in methods if at.experiment.methods[method].combine == "evidence"]
-    return [(method, {**found, **in_columns(bins)}) for method in claim]
+    return [(method, found) for method in claim]
+
+
+def against_truth(p_correct: Floats, right: Bools) -> dict[str, float]:
+    """How true beliefs are: calibration, in all and by bins, and ranking."""
+    bins = reliability(p_correct, right)
+    found = {"calibration": bins.error, "gap": bins.gap, "ranking": ranking(p_correct, right)}
+    return {**found, **in_columns(bins)}

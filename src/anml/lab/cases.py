@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
 from anml.core import attacks, scenarios
 from anml.core.checks import Bools, Floats, Ints
@@ -106,7 +107,6 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
 
 def split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """70/30 stratified split of the rows used, then the share of the training part."""
-    from sklearn.model_selection import train_test_split
 
     def part(rows: Ints, **size: float) -> Any:
         strata = data.y[rows] if data.classes > 1 else None

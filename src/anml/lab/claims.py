@@ -25,6 +25,8 @@ CAUSES, LIMITS, APART = words("causes"), words("limits"), words("apart")
 # Fewer trials decide nothing. A claim on the edge of what it denies holds by chance this often.
 LEAST_TRIALS, LEVEL = 10, 0.05
 BY_CHANCE = LEVEL / 2
+# Figures that differ beyond these digits are the same.
+DIGITS = 12
 KEYS = ("text", "over", "where", "p", "margin", "limit", "apart", "why", "cause")
 
 # How near a mean must be to the paper's: in points for shares and for savings, else a share of the printed.
@@ -45,12 +47,14 @@ class ClaimVerdict(NamedTuple):
 
     `holds` is None where the rows cannot tell: part of an interval lies where the claim says, and part does
     not, or there are too few trials. `apart` says why it is not counted with the others, `why` and `cause`
-    what is known of a failure.
+    what is known of a failure. `asks` is where the interval must lie, `limit` where that comes from.
     """
 
     text: str
     holds: bool | None
     detail: str
+    asks: str
+    limit: str = ""
     why: str = ""
     apart: str = ""
     cause: str = ""
@@ -74,10 +78,23 @@ def check(claim: Mapping[str, Any], results: Results) -> ClaimVerdict:
         claim["text"],
         _all(holds for holds, _ in found) if enough else None,
         said if enough else f"{trials} trials are too few to say; {said}",
+        _asks(form, claim),
+        claim.get("limit", ""),
         results.said(claim.get("why", "")),
         claim.get("apart", "after" if claim.get("limit") == "after" else ""),
         claim.get("cause", ""),
     )
+
+
+def _asks(form: str, claim: Mapping[str, Any]) -> str:
+    """The region of a claim in words."""
+    low, high = REGIONS[form](claim)
+    if form == "better":
+        level = claim.get("p", LEVEL)
+        return "each below the next" + (f", at 1 - {level:g}" if level != LEVEL else "")
+    named = {"no_worse": f"no worse by {high:g}", "equal": f"equal within {high:g}"}
+    named |= {"at_most": f"at most {high:g}", "at_least": f"at least {low:g}"}
+    return named.get(form, f"between {low:g} and {high:g}")
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
@@ -90,14 +107,15 @@ def _at(form: str, claim: Mapping[str, Any], results: Results, at: Place) -> tup
     terms, (low, high) = claim[form], REGIONS[form](claim)
     level = claim.get("p", LEVEL)
     if form not in DIFFERENCES:
-        found = [interval(results.value(terms[0], at), level)]
-        return _all(_inside(each, low, high) for each in found), _shown(found[0])
+        one = interval(results.value(terms[0], at), level)
+        return _inside(one, low, high), _shown(one, results.in_percent(terms[0]))
     values = [results.value(term, at) for term in terms]
     found = [interval(a - b, level) for a, b in itertools.pairwise(values)]
-    means = [float(value[0]) for value in values]
+    means = [round(float(value[0]), DIGITS) for value in values]
+    sign = "%" if results.in_percent(terms[0]) else ""
     # The sign between two figures is the true one, whatever the claim asks for.
-    said = f"{means[0]:.4g}" + "".join(
-        f" {'<' if a < b else '>' if a > b else '='} {b:.4g}" for a, b in itertools.pairwise(means)
+    said = f"{means[0]:.4g}{sign}" + "".join(
+        f" {'<' if a < b else '>' if a > b else '='} {b:.4g}{sign}" for a, b in itertools.pairwise(means)
     )
     ends = ", ".join(_shown(each) for each in found)
     return _all(_inside(each, low, high) for each in found), f"{said}, difference {ends}"
@@ -133,8 +151,9 @@ REGIONS: dict[str, Callable[[Mapping[str, Any]], tuple[float, float]]] = {
 DIFFERENCES = ("better", "no_worse", "equal")
 
 
-def _shown(found: Estimate) -> str:
-    point, low, high = found
+def _shown(found: Estimate, percent: bool = False) -> str:
+    point, low, high = (round(each, DIGITS) + 0.0 for each in found)
+    said = f"{point:.4g}{'%' if percent else ''}"
     if np.isnan(low):
-        return f"{point:.4g}, interval unknown"
-    return f"{point:.4g}" if low == high else f"{point:.4g} [{low:.4g}, {high:.4g}]"
+        return f"{said}, interval unknown"
+    return said if low == high else f"{said} [{low:.4g}, {high:.4g}]"

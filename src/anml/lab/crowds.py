@@ -15,8 +15,8 @@ from anml.core.people.consensus import join_posteriors
 from anml.core.people.words import ACCUSED, LESS, RELIABLE
 from anml.lab.belief import assessed
 from anml.lab.cases import stream
-from anml.lab.contributed import crowd_of, load_contributed
-from anml.lab.peers import needed
+from anml.lab.data import crowd_of, load_contributed
+from anml.lab.real import needed
 from anml.lab.spec import At, Found, timed
 
 CROWDS = ("dogs", "companies", "music_genre", "weather_sentiment")

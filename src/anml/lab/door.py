@@ -81,37 +81,29 @@ def _setting(experiment: Experiment, setting: Setting) -> None:
     one_of("profile", setting.profile, PROFILES)
     if kind.load is not load_dataset:  # real contributors and the bank's conditions are as they are
         return
-    if setting.contributors and setting.labels > setting.contributors:
-        raise InputError(
-            f"{setting.labels} labels of one thing need as many contributors, got {setting.contributors}"
-        )
-    _task(setting)
-    if setting.drift == "label" and setting.drift_rate > 1:
-        raise InputError(f"the drift_rate of label drift must lie in [0, 1], got {setting.drift_rate:g}")
+    for unfit, said in _unfit(setting, setting.dataset in NUMERIC):
+        if unfit:
+            raise InputError(said)
     for name, recipe in experiment.methods.items():
         if recipe.level == "contributor" and not setting.contributors:
             raise InputError(f"the method {name!r} is at contributor level and needs contributors, got 0")
 
 
-def _task(setting: Setting) -> None:
-    """Classes are flipped, numbers are shifted; neither can be done to the other."""
-    if setting.dataset in NUMERIC:
-        if setting.attack not in ON_NUMBERS:
-            raise InputError(
-                f"the attack {setting.attack!r} is on classes, and {setting.dataset} has numbers; allowed: "
-                f"{', '.join(ON_NUMBERS)}"
-            )
-        if setting.drift == "label" or setting.scenario == "tiers":
-            what = "label drift" if setting.drift == "label" else "the scenario 'tiers'"
-            raise InputError(f"{what} needs classes, and {setting.dataset} has numbers")
-        return
-    if setting.scatter:
-        raise InputError(
-            f"classes cannot scatter, only numbers can; got scatter = {setting.scatter:g} on "
-            f"{setting.dataset}"
-        )
-    if setting.attack in ON_NUMBERS and setting.bad:
-        raise InputError(
-            f"the attack {setting.attack!r} is on numbers, and {setting.dataset} has classes; allowed: "
-            f"{', '.join(name for name in ATTACKS if name not in ON_NUMBERS)}"
-        )
+def _unfit(made: Setting, numeric: bool) -> list[tuple[bool, str]]:
+    """What cannot be made, and how that is said: classes are flipped, numbers are shifted."""
+    on_classes = [name for name in ATTACKS if name not in ON_NUMBERS]
+    of_numbers, allowed = made.attack in ON_NUMBERS, ", ".join(ON_NUMBERS if numeric else on_classes)
+    given, has = ("numbers", "classes") if of_numbers else ("classes", "numbers")
+    return [
+        (0 < made.contributors < made.labels,
+         f"{made.labels} labels of one thing need as many contributors, got {made.contributors}"),
+        (of_numbers != numeric and (numeric or made.bad > 0),
+         f"the attack {made.attack!r} is on {given}, and {made.dataset} has {has}; allowed: {allowed}"),
+        (numeric and made.drift == "label", f"label drift needs classes, and {made.dataset} has numbers"),
+        (numeric and made.scenario == "tiers",
+         f"the scenario 'tiers' needs classes, and {made.dataset} has numbers"),
+        (not numeric and made.scatter > 0,
+         f"classes cannot scatter, only numbers can; got scatter = {made.scatter:g} on {made.dataset}"),
+        (made.drift == "label" and made.drift_rate > 1,
+         f"the drift_rate of label drift must lie in [0, 1], got {made.drift_rate:g}"),
+    ]  # fmt: skip

@@ -102,6 +102,17 @@ class Results:
         """A sentence with its figures from the rows: `{krum.error@bad=0.5}` becomes the mean there."""
         return FIGURE.sub(lambda found: f"{float(self.value(found[1], {})[0]):.3g}", sentence)
 
+    def in_percent(self, expression: Any) -> bool:
+        """Whether an operator made percent of what it was given."""
+        if isinstance(expression, str):
+            derived = self.experiment.derived.get(split(expression)[1])
+            return derived is not None and self.in_percent(derived)
+        if not isinstance(expression, Mapping):
+            return False
+        operator, terms, _ = _parts(expression)
+        first = terms[0] if isinstance(terms, list) else terms
+        return operator in PERCENT or (operator in SAME_UNIT and self.in_percent(first))
+
     def _there(self, terms: Sequence[Any], at: Place) -> list[Floats]:
         """Values of the terms that have rows: not every method applies everywhere."""
         found = []
@@ -157,10 +168,6 @@ def _mean_defined(a: Floats) -> Floats:
         return np.asarray(np.where(defined, a, 0).sum(axis=0) / defined.sum(axis=0))
 
 
-def _shapiro(a: Floats) -> float:
-    return float(stats.shapiro(a).pvalue) if len(a) > 2 and np.ptp(a) > 0 else float("nan")
-
-
 def _pearson(a: Floats, b: Floats) -> Floats:
     """Correlation over the first axis, for each choice of trials."""
     # A ratio may be infinite without some trial; its correlation is then undefined, not an error.
@@ -197,9 +204,13 @@ ACROSS: dict[str, Callable[..., Floats]] = {
 TESTS: dict[str, Callable[..., float]] = {
     "p_value": lambda a, b: paired(a, b).p,
     "cohens_d": lambda a, b: paired(a, b).d,
-    "shapiro": _shapiro,
+    "shapiro": lambda a: float(stats.shapiro(a).pvalue) if len(a) > 2 and np.ptp(a) > 0 else float("nan"),
     "each_saving": _each_saving,
 }
+
+
+PERCENT = ("saving", "rise", "percent", "way_gone", "each_saving")
+SAME_UNIT = ("minus", "plus", "least", "lowest", "highest", "sum", "mean", "mean_defined")
 
 
 def _parts(expression: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any] | None]:

@@ -24,18 +24,18 @@ MOST_TRIALS = 100_000
 MOST = 1_000_000
 
 
-def text(name: str, value: Any) -> str:
-    """A text with something in it."""
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{name} must be a text, got {shown(value)}")
-    return value
+def _kind(what: str, sound: Callable[[Any], bool]) -> Check:
+    def check(name: str, value: Any) -> Any:
+        if not sound(value):
+            raise InputError(f"{name} must be {what}, got {shown(value)}")
+        return value
+
+    return check
 
 
-def flag(name: str, value: Any) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise InputError(f"{name} must be true or false, got {shown(value)}")
-    return value
+text = _kind("a text", lambda value: isinstance(value, str) and bool(value.strip()))
+flag = _kind("true or false", lambda value: isinstance(value, bool))
+table = _kind("a table", lambda value: isinstance(value, Mapping))
 
 
 def count(low: int, high: int = MOST) -> Check:
@@ -73,13 +73,6 @@ def listed(of: Check, *, empty: bool = True) -> Check:
     return check
 
 
-def table(name: str, value: Any) -> Mapping[str, Any]:
-    """A table."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{name} must be a table, got {shown(value)}")
-    return value
-
-
 def unlike(name: str, values: tuple[str, ...]) -> None:
     """No value stands there twice."""
     for value in values:
@@ -91,11 +84,6 @@ def shown(value: Any) -> str:
     """A value in a sentence, cut where it is long."""
     written = repr(value)
     return written if len(written) <= 60 else written[:57] + "..."
-
-
-def chosen(*names: str) -> Check:
-    """One of some texts."""
-    return lambda name, value: one_of(name, text(name, value), names)
 
 
 @contextmanager

@@ -11,22 +11,17 @@ from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab import belief, crowds, pairs, real, relabel, reuse, trial
 from anml.lab.bank import run as bank
 from anml.lab.bank.conditions import CONDITIONS, make_condition
-from anml.lab.bank.measures import MEASURES as OF_BANK
-from anml.lab.bank.measures import PEERS as OF_BANK_PEERS
 from anml.lab.cases import ATTACKS, stream
 from anml.lab.cells import wanted
 from anml.lab.cited import systems as cited
 from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
 from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
-from anml.lab.contributed import CONTRIBUTED, cifar10n, load_contributed
-from anml.lab.data import DATASETS, load_dataset
+from anml.lab.data import CONTRIBUTED, DATASETS, cifar10n, load_contributed, load_dataset
 from anml.lab.longitudinal import fairness, transfer
 from anml.lab.longitudinal import simulate as longitudinal
-from anml.lab.longitudinal.people import SCENARIOS
 from anml.lab.modules import approximate
 from anml.lab.modules import run as modules
 from anml.lab.modules.cases import CASES
-from anml.lab.peers import PEERS as REAL_PEERS
 from anml.lab.spec import At, Experiment, Found, words
 
 _BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
@@ -56,10 +51,17 @@ def _digits(name: str) -> Any:
     return load_dataset("digits")
 
 
+def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset") -> Callable[..., Found]:
+    """All ways in one scenario, which a setting names, from one simulation."""
+    return lambda at, methods: simulate(
+        getattr(at.setting, setting), methods, at.experiment.seed, at.trial
+    ).items()
+
+
 KINDS: dict[str, TrialKind] = {
     "simulated": TrialKind(None, DATASETS, trial.MEASURES),
     "real": TrialKind(
-        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), REAL_PEERS,
+        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), real.PEERS,
         lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
     "crowds": TrialKind(
@@ -68,7 +70,7 @@ KINDS: dict[str, TrialKind] = {
     "pairs": TrialKind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
     "calibration": TrialKind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
     "bank": TrialKind(
-        bank.run_trial, CONDITIONS, OF_BANK, OF_BANK_PEERS, lambda name: make_condition(name, 0)
+        bank.run_trial, CONDITIONS, bank.MEASURES, bank.PEERS, lambda name: make_condition(name, 0)
     ),
     "modules": TrialKind(modules.run_trial, CASES, modules.MEASURES, modules.PEERS, _modules),
     "approximations": TrialKind(
@@ -79,11 +81,15 @@ KINDS: dict[str, TrialKind] = {
         cited.PEERS, attacks=ON_SYSTEMS,
     ),
     "longitudinal": TrialKind(
-        longitudinal.run_trial, SCENARIOS, longitudinal.MEASURES, longitudinal.RULES, _digits
+        longitudinal.run_trial, longitudinal.SCENARIOS, longitudinal.MEASURES, longitudinal.RULES, _digits
     ),
-    "reuse": TrialKind(reuse.run_trial, reuse.SCENARIOS, reuse.MEASURES, reuse.WAYS, _digits),
-    "shift": TrialKind(reuse.run_shift, reuse.CLOCKS, reuse.SHIFT_MEASURES, reuse.SHIFT_WAYS, _digits),
-    "transfer": TrialKind(transfer.run_trial, ("digits",), transfer.MEASURES, transfer.WAYS, _digits),
+    "reuse": TrialKind(_replayed(reuse.simulate), reuse.SCENARIOS, reuse.MEASURES, reuse.WAYS, _digits),
+    "shift": TrialKind(
+        _replayed(reuse.arriving), reuse.CLOCKS, reuse.SHIFT_MEASURES, reuse.SHIFT_WAYS, _digits
+    ),
+    "transfer": TrialKind(
+        _replayed(transfer.simulate, "correlation"), ("digits",), transfer.MEASURES, transfer.WAYS, _digits
+    ),
     "fairness": TrialKind(fairness.run_trial, fairness.GROUPS, fairness.MEASURES, fairness.WAYS, _digits),
     "relabel": TrialKind(
         relabel.run_trial, relabel.SCENARIOS, relabel.MEASURES, relabel.ORDERS,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from anml.lab.bank.measures import LEARNERS
+from anml.lab.bank.run import LEARNERS
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
 from anml.lab.spec import Experiment, words
@@ -12,19 +12,24 @@ from anml.lab.tables import aligned, legend, over_all, tables
 # Means that differ by less are the same; whoever is within the second is counted as near the best.
 TIE, CLOSE = 0.05, 1.0
 # A figure by method and metric, by place.
-Cells = dict[tuple[str, str], dict[tuple[str, str], float]]
+Cells = dict[tuple[str, ...], dict[tuple[str, str], float]]
 
 
 def by_system(entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for the entry of the comparison in a summary."""
+    cells = _cells(entry)
+    # Along one axis the second table says who wins.
+    winners = [*_winners(cells), ""] if any(len(place) > 1 for place in cells) else []
+    return [*winners, *_systems(cells), ""] if cells else []
+
+
+def _cells(entry: dict[str, Any]) -> Cells:
     cells: Cells = {}
     for row in entry["rows"]:
         if row["key"] and row["ours"] is not None:
             *place, method = row["key"].values()
-            cells.setdefault((place[0], place[-1]), {})[method, row["metric"]] = row["ours"]
-    if not any(len(place) == 2 for place in cells):
-        return []
-    return [*_winners(cells), "", *_systems(cells), ""]
+            cells.setdefault(tuple(place), {})[method, row["metric"]] = row["ours"]
+    return cells
 
 
 def _by_method(found: dict[tuple[str, str], float]) -> dict[str, float]:
@@ -63,7 +68,7 @@ def _best(errors: dict[str, float], some: tuple[str, ...]) -> str:
 
 def _systems(cells: Cells) -> list[str]:
     """Of every system: points above its bound by attack, whom it pays, cost and needs."""
-    attacks = list(dict.fromkeys(place[1] for place in cells))
+    attacks = list(dict.fromkeys(place[-1] for place in cells))
     methods = list(dict.fromkeys(m for found in cells.values() for m in _by_method(found) if m not in BOUNDS))
     body = []
     for method in methods:
@@ -83,7 +88,7 @@ def _gap(cells: Cells, method: str, metric: str, attack: str) -> float | None:
     gaps = [
         found[method, metric] - found[bound, "error"]
         for place, found in cells.items()
-        if attack in ("", place[1]) and (method, metric) in found and (bound, "error") in found
+        if attack in ("", place[-1]) and (method, metric) in found and (bound, "error") in found
     ]
     return sum(gaps) / len(gaps) if gaps else None
 
@@ -101,18 +106,11 @@ SAID = {
     "honest accused": ("honest_convicted", "honest"),
     "honest called reliable": ("honest_reliable", "honest"),
 }
-# Means by condition, method and metric.
-Means = dict[str, dict[tuple[str, str], float]]
 
 
 def by_condition(entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for the entry of a bank in a summary."""
-    means: Means = {}
-    for row in entry["rows"]:
-        key = row["key"]
-        if key and row["ours"] is not None:
-            name = ", ".join(value for axis, value in key.items() if axis != "method")
-            means.setdefault(name, {})[key["method"], row["metric"]] = row["ours"]
+    means = {", ".join(place): found for place, found in _cells(entry).items()}
     columns = ("uniform", "best other", OURS, BOUND)
     errors = [f"{column}, {learner}" for learner in LEARNERS for column in columns]
     header = ["condition", *errors, *SAID, "right dropped", "off by"]

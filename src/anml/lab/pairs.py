@@ -18,21 +18,17 @@ from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE
 from anml.lab.cases import stream
 from anml.lab.data import needed_file
-from anml.lab.peers import needed
+from anml.lab.real import needed
 from anml.lab.spec import At, Found, timed
 
 
 def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
     """Probabilities of further choices (n, 3); whoever, or whatever, is not known (-1) is as usual."""
     found, params = habits(fit), fit.params
-    seen = (first >= 0) & (second >= 0)
-    d = np.where(first >= 0, fit.scores.mean[first], 0.0) - np.where(
-        second >= 0, fit.scores.mean[second], 0.0
-    )
-    alone = fit.net.variance(fit.scores.covariance)
-    left = np.where(first >= 0, alone[first], params.spread) + np.where(
-        second >= 0, alone[second], params.spread
-    )
+    alone, seen = fit.net.variance(fit.scores.covariance), (first >= 0) & (second >= 0)
+    one, other = (np.where(codes >= 0, fit.scores.mean[codes], 0.0) for codes in (first, second))
+    d = one - other
+    left = sum(np.where(codes >= 0, alone[codes], params.spread) for codes in (first, second))
     left = np.where(seen, fit.net.of_pairs(fit.scores.covariance, first, second, first, second), left)
     own = [_Tastes.of(fit, name) for name in KINDS]
     met, total = who >= 0, np.zeros((3, len(first)))

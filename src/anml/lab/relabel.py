@@ -4,6 +4,7 @@ The label of an item is that of `anml` in every order, so that only orders are c
 """
 
 import numpy as np
+from sklearn.model_selection import cross_val_predict
 
 from anml.assess.assess import Known
 from anml.core.checks import Bools, Floats, Ints
@@ -12,7 +13,7 @@ from anml.core.queue import order
 from anml.lab.belief import assessed
 from anml.lab.cases import stream
 from anml.lab.crowds import Crowd, load_crowd
-from anml.lab.peers import learner, needed
+from anml.lab.real import learner, needed
 from anml.lab.spec import At, Found
 
 SETS = {"music": "music_genre", "dogs": "dogs"}
@@ -86,23 +87,19 @@ def believed(crowd: Crowd, told: Ints, seed: int) -> Floats:
 def ranked(crowd: Crowd, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
     """Items that may be asked about, in the order of a way."""
     if way == "random":
-        return chance[open_items[chance]]
-    if way == "activelab":
-        score = activelab(crowd)
-        first = chance[np.argsort(score[chance], kind="stable")]
-        return first[open_items[first]]
-    # The label that stands for an item is one that its posterior speaks against most.
-    mine = posterior[crowd.item, crowd.y]
-    least = np.lexsort((mine, crowd.item))
-    person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
-    first = order(1 - posterior.max(axis=1), person)
+        first = chance
+    elif way == "activelab":
+        first = chance[np.argsort(activelab(crowd)[chance], kind="stable")]
+    else:
+        # The label that stands for an item is one that its posterior speaks against most.
+        least = np.lexsort((posterior[crowd.item, crowd.y], crowd.item))
+        person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
+        first = order(1 - posterior.max(axis=1), person)
     return first[open_items[first]]
 
 
 def activelab(crowd: Crowd) -> Floats:
     """Scores by cleanlab; its model is the common learner, or how frequent classes are without features."""
-    from sklearn.model_selection import cross_val_predict
-
     scores = needed("cleanlab.multiannotator", "cleanlab").get_active_learning_scores
     items = len(crowd.right)
     votes = np.zeros((items, crowd.classes))

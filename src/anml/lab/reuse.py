@@ -13,7 +13,6 @@ from anml.core.checks import Floats, Ints
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.lab.cases import stream
 from anml.lab.data import load_dataset
-from anml.lab.spec import At, Found
 
 # How many works have a record of reuse.
 WORKS = {"many": 2_000, "some": 200, "few": 20}
@@ -30,11 +29,6 @@ SCENARIOS = tuple(f"{clock}-{works}" for clock in TRUE for works in WORKS)
 SCIENCE, LEARNING, NEWS = (Decay.domain(name) for name in ("science", "machine-learning", "news"))
 KIND = "cross-domain-synthesis"
 OLDEST, TRAIN, REUSES = 15.0, 900, 2.0
-
-
-def run_trial(at: At, methods: list[str]) -> Found:
-    """Rows of all ways to set T in one scenario."""
-    return simulate(at.setting.dataset, methods, at.experiment.seed, at.trial).items()
 
 
 def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
@@ -72,11 +66,6 @@ CLOCKS = {"slow": ("source",), "fast": ("destination",), "mixed": ("source", "de
 PARTS = (SCIENCE, NEWS, LEARNING)
 SHIFT_WAYS = ("none", "given", "by type", "learned as one", "learned", "true")
 SHIFT_MEASURES = (*MEASURES, "off_new")
-
-
-def run_shift(at: At, methods: list[str]) -> Found:
-    """Rows of all ways to set T while domains arrive."""
-    return arriving(at.setting.dataset, methods, at.experiment.seed, at.trial).items()
 
 
 def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:

@@ -18,6 +18,7 @@ from anml.lab import fields
 from anml.lab.fields import checked, count, listed, number, table, text, within
 
 Key = tuple[tuple[str, str], ...]
+DRIFTS = ("none", "label", "feature")
 # What is reported where a file names no metrics and its kind of experiment measures no error.
 FIRST_METRIC = {
     "real": ("accuracy",),
@@ -67,7 +68,7 @@ class Setting:
     periods: int = checked(1, count(1))
     oldest: float = checked(1.0, number(0, inf))
     decay: float = checked(0.1, number(0, inf))
-    drift: str = checked("none", fields.chosen("none", "label", "feature"))
+    drift: str = checked("none", lambda name, value: one_of(name, text(name, value), DRIFTS))
     drift_rate: float = checked(0.0, number(0, inf))
     profile: str = checked("paper", text)
     epochs: int = checked(500, count(0))

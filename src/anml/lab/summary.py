@@ -14,8 +14,9 @@ from anml.core.stats import mean_interval
 from anml.lab.claims import BY_CHANCE, check, near
 from anml.lab.expressions import NoRowsError, Results, interval
 from anml.lab.spec import Experiment, catalogue, label_of
-from anml.lab.store import complete_rows, rows_file
+from anml.lab.store import complete_rows, read_record, rows_file
 
+UNKNOWN = "a version that was not recorded"
 # Where rows of other seeds lie, in a folder of results: each in a folder named by its seed.
 SEEDS = "seeds"
 
@@ -30,18 +31,16 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
     """Sum up every experiment that has rows in a folder of results."""
     entries, stale = [], []
     known = catalogue() if experiments is None else experiments
+    record = read_record(folder)["experiments"]
     for experiment in known.values():
         results = load_results(experiment, folder)
         if results is not None:
-            entries.append(describe(results))
+            made_by = record.get(experiment.name, {}).get("version", UNKNOWN)
+            entries.append({**describe(results), "version": made_by, "seeds": _held(experiment, folder)})
         elif rows_file(experiment, folder).exists():
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `anml lab run`")
-    seeds = sorted(path.name for path in (folder / SEEDS).glob("*") if path.name.isdigit())
-    scores = {seed: _held(folder / SEEDS / seed, seed, known, entries) for seed in seeds}
-    for entry in entries:
-        entry["seeds"] = {seed: held[entry["name"]] for seed, held in scores.items() if entry["name"] in held}
     counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
     return {
         "experiments": entries,
@@ -54,16 +53,11 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
     }
 
 
-def _held(
-    folder: Path, seed: str, known: dict[str, Experiment], entries: list[dict[str, Any]]
-) -> dict[str, int]:
-    """How many of the claims that are counted hold with the rows of another seed."""
-    found = {}
-    for entry in entries:
-        results = load_results(replace(known[entry["name"]], seed=int(seed)), folder)
-        if results is not None:
-            found[entry["name"]] = held_of(describe(results)["claims"])
-    return found
+def _held(experiment: Experiment, folder: Path) -> dict[str, int]:
+    """How many of the claims that are counted hold with the rows of every other seed."""
+    places = sorted(path for path in (folder / SEEDS).glob("*") if path.name.isdigit())
+    rows = {place.name: load_results(replace(experiment, seed=int(place.name)), place) for place in places}
+    return {seed: held_of(describe(each)["claims"]) for seed, each in rows.items() if each is not None}
 
 
 def held_of(claims: list[dict[str, Any]]) -> int:
@@ -136,7 +130,8 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
     for metric, expression in experiment.derived.items():
         if expression.get("once"):
             with suppress(NoRowsError):
-                yield _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+                entry = _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+                yield {**entry, "unit": "%" if results.in_percent(expression) else ""}
 
 
 def _entry(

@@ -32,7 +32,7 @@ def wide(experiment: Experiment | None, entry: dict[str, Any]) -> list[str]:
 def over_all(entry: dict[str, Any], said: Sequence[str] = ()) -> list[str]:
     """What is one figure for all of an experiment, in a sentence."""
     once = [row for row in entry["rows"] if not row["key"] and row["ours"] is not None]
-    said = [*said, *(f"{plain(row['metric'])} {cell(row)}" for row in once)]
+    said = [*said, *(f"{plain(row['metric'])} {cell(row)}{row.get('unit', '')}" for row in once)]
     return ["", f"Over all of it: {'; '.join(said)}."] if said else []
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -85,11 +85,8 @@ class Job:
         return digest(self.case.x[self.rows], self.case.y[self.rows], how)
 
 
-class TrialScores(NamedTuple):
-    """q of a case, and the loss of each sample as the scoring model sees it."""
-
-    q: Floats
-    loss: Floats
+# q of a case, and the loss of each sample as the scoring model sees it.
+TrialScores = tuple[Floats, Floats]
 
 
 def run_together(experiment: Experiment, places: Sequence[Place], device: str = "cpu") -> list[Row]:
@@ -102,9 +99,9 @@ def run_together(experiment: Experiment, places: Sequence[Place], device: str = 
         clock = Clock(experiment.timed, device)
         scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
         rows, jobs = [], []
-        for (trial, key, setting, case, methods), seen in zip(keyed, scored, strict=True):
+        for (trial, key, setting, case, methods), (q, loss) in zip(keyed, scored, strict=True):
             v, r = (case.v, case.r) if case.credentials else (None, None)
-            signals = Signals.of(seen.q, v, r, case.t, case.contributor)
+            signals = Signals.of(q, v, r, case.t, case.contributor)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
                 belief = believed(setting, case)
                 signals = replace(
@@ -115,7 +112,7 @@ def run_together(experiment: Experiment, places: Sequence[Place], device: str = 
                 if setting.best < 1 and recipe.keep is not None:
                     recipe = replace(recipe, keep=recipe.keep * setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, recipe))
-                found = _measured(setting, case, seen, weighting)
+                found = _measured(setting, case, (q, loss), weighting)
                 rows.append({"trial": trial, **dict(key), "method": method, "error": np.nan, **found})
                 kept = np.flatnonzero(weighting.kept)
                 jobs.append(Job(case, kept, setting.epochs, setting.batch, setting.hidden))
@@ -126,14 +123,14 @@ def run_together(experiment: Experiment, places: Sequence[Place], device: str = 
 
 def _measured(setting: Setting, case: Case, seen: TrialScores, weighting: Weighting) -> Row:
     """What is chosen, before anything is trained on it."""
-    kept, branch = weighting.kept, weighting.gate.branch
-    rho_c = correlation(seen.q, case.v * case.r)
+    (q, loss), kept, branch = seen, weighting.kept, weighting.gate.branch
+    rho_c = correlation(q, case.v * case.r)
     both = 0 < case.bad.sum() < len(case.bad)
     row: Row = {
         "precision": 100 * float(1 - case.wrong[kept].mean()), "kept": 100 * float(kept.mean()),
         "rho_c": float("nan") if rho_c is None else rho_c,
         # How far the loss ranks bad samples last; undefined where none is bad.
-        "rho_d": float(spearmanr(seen.loss, case.bad).statistic) if both else float("nan"),
+        "rho_d": float(spearmanr(loss, case.bad).statistic) if both else float("nan"),
         "uniform_branch": 100 * float(branch == "uniform"), "doubtful": 100 * float(branch == "doubtful"),
         "krum_branch": 100 * float(branch == "krum"),
     }  # fmt: skip
@@ -172,7 +169,7 @@ def _krum(job: Job, network: Networks, profile: str, device: str) -> TrialScores
     x, y = _tensors(job.case, device)
     factors = network_factors(network, x, y, job.case.task)
     raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
-    return TrialScores(quality(raw), factors.loss.double().cpu().numpy())
+    return quality(raw), factors.loss.double().cpu().numpy()
 
 
 def _early_stopped(case: Case, profile: str, device: str) -> TrialScores:
@@ -183,7 +180,7 @@ def _early_stopped(case: Case, profile: str, device: str) -> TrialScores:
         loss = -scores.held_out[np.arange(len(case.y)), case.y]
     else:
         loss = np.square(scores.held_out - case.y)
-    return TrialScores(scores.q, loss)
+    return scores.q, loss
 
 
 def train_jobs(jobs: Sequence[Job], device: str, clock: Clock) -> list[float]:

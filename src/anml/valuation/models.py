@@ -63,7 +63,8 @@ def linear_utility(
 
     Nobody's model predicts nothing: 0 for every class, of which the first is taken, or the number 0.
     """
-    targets = _targets(y[parts.rows], classes)
+    given = np.asarray(y)[parts.rows]
+    targets = np.eye(classes)[given.astype(np.int64)] if classes > 1 else given.astype(np.float64)[:, None]
     design = _with_one(x[parts.rows])
     count, width = len(parts.holders), design.shape[1]
     moments, products = np.zeros((count, width, width)), np.zeros((count, width, targets.shape[1]))
@@ -140,12 +141,6 @@ def estimator_utility(
         return np.array([float(score(y_test, predicted(mine))) for mine in present])
 
     return utility
-
-
-def _targets(y: Array, classes: int) -> Floats:
-    if classes < 2:
-        return np.asarray(y, dtype=np.float64)[:, None]
-    return np.eye(classes)[np.asarray(y, dtype=np.int64)]
 
 
 def _with_one(x: Floats) -> Floats:

@@ -23,8 +23,7 @@ from anml.predictors.duplicates import near_copies
 from anml.valuation.games import Utility, Values, evaluate
 from anml.valuation.models import METRICS, MODELS, estimator_utility, metric_of
 from anml.valuation.parts import Parts, counted, parts_of
-from anml.valuation.regression import shapley_by_regression
-from anml.valuation.semivalues import banzhaf, beta_shapley
+from anml.valuation.semivalues import banzhaf, beta_shapley, shapley_by_regression
 
 METHODS: dict[str, Callable[..., Values]] = {
     "banzhaf": banzhaf,

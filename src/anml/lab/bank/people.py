@@ -48,7 +48,6 @@ def _skills(seed: int) -> Condition:
 
 
 def _expert_among_mistaken(seed: int) -> Condition:
-    """One is always right, with 8% of the rows; fourteen err on 35%, mostly to the next class."""
     rng, rows = _random(seed), clusters(seed, 1_200, 3)
     who = np.where(rng.uniform(size=1_200) < 0.08, 0, rng.integers(1, 15, 1_200))
     wrong = (who > 0) & (rng.uniform(size=1_200) < 0.35)
@@ -57,7 +56,6 @@ def _expert_among_mistaken(seed: int) -> Condition:
 
 
 def _machine_confuses_a_pair(seed: int) -> Condition:
-    """A machine with 60% of the digits swaps 4 and 9 in 65%; twelve people slip on 7%."""
     rng, rows = _random(seed), sources.digits(seed, 1_100)
     machine = rng.uniform(size=1_100) < 0.6
     who = np.where(machine, 0, rng.integers(1, 13, 1_100))
@@ -67,7 +65,6 @@ def _machine_confuses_a_pair(seed: int) -> Condition:
 
 
 def _lenient_and_severe(seed: int) -> Condition:
-    """Grades 0 to 4 by twelve raters who shift the scale; v goes by the grade, not by its being right."""
     rng = _random(seed)
     x, direction = rng.normal(size=(1_300 + TEST_ROWS, 10)), rng.normal(size=10)
     worth = x @ direction / np.linalg.norm(direction) + 0.3 * x[:, 0] * x[:, 1]
@@ -82,7 +79,6 @@ def _lenient_and_severe(seed: int) -> Condition:
 
 
 def _lazy_from_the_middle(seed: int) -> Condition:
-    """Rows in order of time; two of ten answer at random in the second half."""
     rng, rows = _random(seed), sources.forests(seed, 1_200, (1, 2, 4, 6))
     n = len(rows.y)
     who, time = rng.integers(0, 10, n), np.arange(n) / n
@@ -92,7 +88,6 @@ def _lazy_from_the_middle(seed: int) -> Condition:
 
 
 def _hard_rows_for_the_expert(seed: int) -> Condition:
-    """An expert gets the hardest 15% and slips on a tenth; two of 13 others guess on the harder half."""
     rng, rows = _random(seed), sources.digits(seed, 1_100)
     other, margin = sources.runner_up(rows, seed)
     ease = np.argsort(np.argsort(margin, kind="stable")) / 1_100
@@ -104,7 +99,6 @@ def _hard_rows_for_the_expert(seed: int) -> Condition:
 
 
 def _few_rows_each(seed: int) -> Condition:
-    """Two hundred workers with three to eight rows each; twenty answer at random."""
     rng = _random(seed)
     counts = rng.integers(3, 9, 200)
     n = int(counts.sum())
@@ -116,7 +110,6 @@ def _few_rows_each(seed: int) -> Condition:
 
 
 def _one_class_turned(seed: int) -> Condition:
-    """One, with 18% of the rows, calls every case of class 2 class 0; the others slip on 3%."""
     rng, rows = _random(seed), clusters(seed, 950, 3)
     who = np.where(rng.uniform(size=950) < 0.18, 0, rng.integers(1, 12, 950))
     turned = (who == 0) & (rows.y == 2)
@@ -124,7 +117,6 @@ def _one_class_turned(seed: int) -> Condition:
 
 
 def _metres_for_knots(seed: int) -> Condition:
-    """Wind by ten stations in knots; one reports metres per second, another stands on a mountain."""
     rng, n = _random(seed), 900 + TEST_ROWS
     station = np.where(rng.uniform(size=n) < 0.2, 2, rng.integers(0, 10, n))
     height = rng.uniform(0, 0.6, 10)
@@ -144,7 +136,6 @@ ONE_SIDED, INVERTED = (0, 1, 4, 7), 5
 
 
 def _labelling_functions(seed: int) -> Condition:
-    """Nine functions speak where their column is extreme, four of them for one class; one is inverted."""
     rng, items = _random(seed), 620
     state = rng.normal(size=items + TEST_ROWS)
     x = np.outer(state, SIGNS) + np.sqrt(1 - SIGNS**2) * rng.normal(size=(len(state), len(SIGNS)))

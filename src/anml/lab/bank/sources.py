@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.datasets import make_blobs, make_classification, make_moons
+from sklearn.ensemble import RandomForestClassifier
 
 from anml.core.checks import Array, Floats, Ints
 from anml.lab.data import adult_categories, load_dataset
@@ -32,8 +33,6 @@ def cut(x: Floats, y: Array, n: int) -> BankRows:
 
 def runner_up(rows: BankRows, seed: int) -> tuple[Ints, Floats]:
     """The likeliest wrong class of each row, and by how much the right one is likelier, by a forest."""
-    from sklearn.ensemble import RandomForestClassifier
-
     forest = RandomForestClassifier(60, min_samples_leaf=5, random_state=seed)
     chances = forest.fit(rows.x_test, rows.y_test).predict_proba(rows.x)
     at = np.arange(len(rows.y)), rows.y

@@ -12,7 +12,7 @@ from anml.core.calibration import ranking
 from anml.core.checks import Array, Bools, Floats
 from anml.federated.clients import predicted
 from anml.gradients.mlp import Data, Widths, initialise, train
-from anml.lab.bank.measures import in_unit
+from anml.lab.bank.run import in_unit
 from anml.lab.cited.trials import Seen, Truth
 from anml.lab.spec import Setting
 from anml.reweight.dividemix import dividemix
@@ -60,12 +60,9 @@ def tuned(seen: Seen, predicts: Sequence[Predict]) -> Tuned:
 
 def of_contributors(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
     """Rows of all contributors but the worst, as many as there are attackers; or of all above a threshold."""
-    dropped = np.argsort(scores, kind="stable")[: seen.malicious]
-    above = np.flatnonzero(scores > threshold)
-    kept, natural = (
-        np.isin(seen.contributor, some) for some in (np.setdiff1d(seen.everybody, dropped), above)
-    )
-    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), scores=scores)
+    best = np.argsort(scores, kind="stable")[seen.malicious :]
+    kept, natural = (np.isin(seen.contributor, some) for some in (best, np.flatnonzero(scores > threshold)))
+    return _choosing(kept, natural, scores)
 
 
 def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
@@ -73,9 +70,12 @@ def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
     kept = np.zeros(len(scores), dtype=bool)
     count = round(len(scores) * (1 - seen.malicious / seen.clients))
     kept[np.argsort(-scores, kind="stable")[:count]] = True
-    natural = scores > threshold
-    natural = natural if natural.any() else np.ones_like(kept)
-    return Outcome(kept=kept, natural=natural, scores=seen.by_client(scores))
+    return _choosing(kept, scores > threshold, seen.by_client(scores))
+
+
+def _choosing(kept: Bools, natural: Bools, scores: Floats) -> Outcome:
+    """Whoever would drop everything drops nothing."""
+    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), scores=scores)
 
 
 def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
@@ -125,19 +125,17 @@ def measured(
     return found
 
 
-def _glister(seen: Seen, plan: Schedule) -> Reweighted:
-    """GLISTER, keeping all but the attackers' share."""
-    keep = float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0))
-    return glister(seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, keep, plan)
-
-
 WAYS: dict[str, Callable[[Seen, Schedule], Reweighted]] = {
     "L2RW": lambda seen, plan: learning_to_reweight(
         seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, plan
     ),
     "DivideMix": lambda seen, plan: dividemix(seen.x, seen.y, seen.classes, plan),
-    "GLISTER": _glister,
-}
+    # Told the attackers' share, it keeps all but that.
+    "GLISTER": lambda seen, plan: glister(
+        seen.x, seen.y, seen.root_x, seen.root_y, seen.classes,
+        float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0)), plan,
+    ),
+}  # fmt: skip
 
 
 @lru_cache(maxsize=len(WAYS))

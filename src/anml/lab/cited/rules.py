@@ -91,12 +91,6 @@ def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: Loc
     return updates
 
 
-def server_update(at: CitedRound, x: Any, y: Any) -> Array:
-    """What the server's own training on a set changes."""
-    alone = Clients.of(np.asarray(x), np.asarray(y), np.zeros(len(y), dtype=np.int64), at.clients.shape)
-    return np.asarray(alone.updates(at.model, [at.seen.seed + at.number], at.training)[0])
-
-
 def probed(at: CitedRound) -> Floats:
     """How abnormal each client's reply is to a probe: its own update made the model, half as long."""
     probes = 0.5 * at.updates
@@ -121,21 +115,19 @@ def _told(name: str) -> Callable[[Seen], Rule]:
 
 
 def _trusting(rows: Floats, labels: Ints) -> Rule:
-    """FLTrust with some rows as the server's own."""
-    return lambda at: fltrust(at.updates, server_update(at, rows, labels))
+    """FLTrust with some rows as the server's own, on which it trains too."""
+
+    def rule(at: CitedRound) -> Any:
+        alone = Clients.of(rows, labels, np.zeros(len(labels), dtype=np.int64), at.clients.shape)
+        return fltrust(at.updates, alone.updates(at.model, [at.seen.seed + at.number], at.training)[0])
+
+    return rule
 
 
 def _own_set(seen: Seen) -> Rule:
     """The server has no clean set, and takes rows at random of what was contributed."""
     some = np.random.default_rng(seen.seed).permutation(len(seen.y))[: len(seen.root_y)]
     return _trusting(seen.x[some], seen.y[some])
-
-
-def _recess(seen: Seen) -> Rule:
-    """A probe of every client in every round, trust carried on."""
-    return _carried(
-        seen, lambda at, trust: recess(at.updates, probed(at), trust), lambda trust, found: found.scores
-    )
 
 
 def _carried(
@@ -182,7 +174,10 @@ RULES: dict[str, Callable[[Seen], Rule]] = {
     "Bulyan": _told("bulyan"),
     "FLTrust": lambda seen: _trusting(seen.root_x, seen.root_y),
     "FLTrust, own set": _own_set,
-    "RECESS": _recess,
+    # A probe of every client in every round, trust carried on.
+    "RECESS": lambda seen: _carried(
+        seen, lambda at, trust: recess(at.updates, probed(at), trust), lambda trust, found: found.scores
+    ),
     "ours, q v r T": _weighted,
     "ours, believed": _believed,
 }

@@ -9,16 +9,8 @@ from anml.assess.assess import Assessment, Known
 from anml.core.domain import Recipe
 from anml.core.weigh import weigh_signals, with_every_class
 from anml.lab.belief import assessed
-from anml.lab.cited.outcome import (
-    WAYS,
-    Outcome,
-    final_models,
-    measured,
-    of_contributors,
-    of_rows,
-    trained,
-    tuned,
-)
+from anml.lab.cited import outcome as made
+from anml.lab.cited.outcome import WAYS, Outcome
 from anml.lab.cited.rules import RULES, aggregated, honest_only
 from anml.lab.cited.trials import Seen, Truth, make_trial
 from anml.lab.cited.values import CONTRIBUTORS, ROWS
@@ -51,13 +43,13 @@ def decided(name: str, seen: Seen, truth: Truth, setting: Setting) -> Outcome:
         return aggregated(seen, RULES[name], says=name != "FedAvg")
     base, _, level = name.rpartition(", ")
     if name in TRAINING:
-        return trained(seen, base or name, setting, contributors=level == "contributors")
+        return made.trained(seen, base or name, setting, contributors=level == "contributors")
     if level == "rows":
-        return of_rows(seen, ROWS[base](seen, setting))
+        return made.of_rows(seen, ROWS[base](seen, setting))
     thresholds: Mapping[str, float] = {
         "Kang": 0.5, "EigenTrust": 0.5 / seen.clients, "EigenTrust, no roots": 0.5 / seen.clients,
     }  # fmt: skip
-    return of_contributors(seen, CONTRIBUTORS[name](seen, setting), thresholds.get(name, 0.0))
+    return made.of_contributors(seen, CONTRIBUTORS[name](seen, setting), thresholds.get(name, 0.0))
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
@@ -76,11 +68,12 @@ def run_trial(at: At, methods: list[str]) -> Found:
             outcomes[name], seconds[name] = timed(partial(decided, name, seen, truth, setting))
     rows = {name: outcome.kept for name, outcome in outcomes.items() if outcome.kept is not None}
     own = {name: outcome.natural for name, outcome in outcomes.items() if outcome.natural is not None}
-    models = final_models(seen, [*rows.values(), *own.values()], setting)
+    models = made.final_models(seen, [*rows.values(), *own.values()], setting)
     common, natural = dict(zip(rows, models, strict=False)), dict(zip(own, models[len(rows) :], strict=True))
     for name, outcome in outcomes.items():
-        model = common.get(name) or tuned(seen, outcome.predicts)
-        yield name, {**measured(seen, truth, outcome, model, natural.get(name)), "seconds": seconds[name]}
+        model = common.get(name) or made.tuned(seen, outcome.predicts)
+        found = made.measured(seen, truth, outcome, model, natural.get(name))
+        yield name, {**found, "seconds": seconds[name]}
 
 
 def _judged(seen: Seen) -> Assessment:

@@ -51,11 +51,6 @@ class Seen:
         """How many contributors there are."""
         return int(self.contributor.max()) + 1
 
-    @property
-    def everybody(self) -> Ints:
-        """Codes of all contributors."""
-        return np.arange(self.clients)
-
     def by_client(self, values: Floats) -> Floats:
         """Mean of the rows of each contributor."""
         counts = np.bincount(self.contributor, minlength=self.clients)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from scipy.special import softmax
 from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
@@ -22,12 +23,12 @@ from anml.valuation.backdoors import activation_clusters, spectral_signatures
 from anml.valuation.games import Utility, Values, by_reuse
 from anml.valuation.gtg_shapley import gtg_shapley as gtg_of
 from anml.valuation.influence import influence as influence_of
+from anml.valuation.influence import trak as trak_of
 from anml.valuation.kang import kang as kang_of
 from anml.valuation.knn_shapley import knn_shapley
 from anml.valuation.models import accuracy, linear_utility
 from anml.valuation.parts import Parts
 from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
-from anml.valuation.trak import trak as trak_of
 
 Value = Callable[[Seen, Setting], Floats]
 # Coalitions that a value may evaluate: for 20 contributors values are sampled.
@@ -81,8 +82,6 @@ def agarwal(seen: Seen, setting: Setting) -> Floats:
 
 def influence(seen: Seen, setting: Setting) -> Floats:
     """Influence of samples on the server's set, for multinomial logistic regression."""
-    from sklearn.linear_model import LogisticRegression
-
     known = np.unique(seen.y)
     model = LogisticRegression(C=1.0, max_iter=500).fit(seen.x, seen.y)
     weights = np.zeros((seen.classes, seen.x.shape[1] + 1))
@@ -243,7 +242,7 @@ CONTRIBUTORS: dict[str, Value] = {
     "clusters by ids": lambda seen, setting: seen.by_client(_clusters(seen, setting, seen.contributor)) - 0.6,
     "GTG-Shapley": gtg_shapley,
     "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
-    "EigenTrust, no roots": lambda seen, setting: _trust(seen, seen.everybody),
+    "EigenTrust, no roots": lambda seen, setting: _trust(seen, np.arange(seen.clients)),
     "Kang": kang,
     "Agarwal": agarwal,
 }

@@ -21,7 +21,7 @@ from anml.core.weigh import RECIPES, weigh_signals
 from anml.lab.belief import assessed
 from anml.lab.cases import stream
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.simulate import CHECKED, WEEK
+from anml.lab.longitudinal.simulate import CHECKED, WEEK, event
 from anml.lab.spec import At, Found
 
 ROUNDS, BEFORE = 6, 20
@@ -95,7 +95,7 @@ def simulate(seed: int, trial: int) -> dict[str, dict[str, dict[str, float]]]:
         for person in np.unique(who):
             own = now & (who == person)
             believed = float(found.belief.p_correct[own].mean())
-            events[person].append(_event(person, number, right[own], believed, rng))
+            events[person].append(_event(number, right[own], believed, rng))
     return {way: _measures(np.stack(each)) for way, each in got.items()}
 
 
@@ -123,18 +123,15 @@ def _before(person: int, rng: np.random.Generator) -> list[Scored]:
     """Twenty rounds on record, of those who were there."""
     group = list(GROUPS.values())[WHO[person]]
     right = rng.uniform(size=(BEFORE, group.labels)) < group.right
-    return [] if group.joined else [_event(person, n - BEFORE, r, None, rng) for n, r in enumerate(right)]
+    return [] if group.joined else [_event(n - BEFORE, r, None, rng) for n, r in enumerate(right)]
 
 
-def _event(
-    person: int, number: int, right: Bools, believed: float | None, rng: np.random.Generator
-) -> Scored:
+def _event(number: int, right: Bools, believed: float | None, rng: np.random.Generator) -> Scored:
     """What is learned of a batch: by the labels that are checked, or by what is believed of it."""
-    at, batch = (BEFORE + number + 0.5) * WEEK * DAY, f"{person} {number}"
     checked = right[rng.uniform(size=len(right)) < CHECKED]
     if len(checked):
-        return Scored(at, float(checked.mean()), "gold", batch)
-    return Scored(at, float(right.mean()) if believed is None else believed, "held-out", batch)
+        return event(BEFORE + number, float(checked.mean()))
+    return event(BEFORE + number, float(right.mean()) if believed is None else believed, "held-out")
 
 
 def _reputation(person: int, events: list[Scored], number: int, way: Sharing) -> float:

@@ -4,7 +4,9 @@ r is learned by a rule from what a model of the rounds before thinks of labels (
 one checked label in ten (external), and weighs the labels of the round: both train each other, or fail to.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,12 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.people import ROUNDS, TURN, Person, population, reborn
 from anml.lab.spec import At, Found
 from anml.valuation.kang import kang
 
+ROUNDS, HONEST, OTHERS = 40, 16, 6
+# When things change, how often honest ones err at most, and how often the bad are right.
+TURN, CARELESS, BAD = 15, 0.1, 0.25
 RULES = (
     "uniform", "as given", "internal", "external", "ledger", "ledger, no floor", "ledger, faster", "Kang",
 )  # fmt: skip
@@ -26,6 +30,61 @@ LABELS, CHECKED, WEEK = 10, 0.1, 7
 RIDGE, TEST = 5.0, 500
 # r below this has been found out: the level of somebody new.
 FOUND = 0.4
+
+
+@dataclass
+class Person:
+    """One account: how often it is right in each round, and from when to when it is there.
+
+    `changed` marks accounts that the scenario is about; `good` accounts are honest all along.
+    """
+
+    skill: Callable[[int], float]
+    joined: int = 0
+    left: int = ROUNDS
+    changed: bool = False
+    good: bool = True
+    leaves_below: float = 0.0
+    born: int = 0
+
+    def there(self, number: int) -> bool:
+        """Whether the account contributes in a round."""
+        return self.joined <= number < self.left
+
+
+def population(scenario: str, rng: np.random.Generator) -> list[Person]:
+    """Everybody at the start of a scenario."""
+    skills = 1 - CARELESS * rng.uniform(size=HONEST + OTHERS)
+    others = [SCENARIO[scenario](place, skill) for place, skill in enumerate(skills[HONEST:])]
+    return [*(Person(_steady(skill)) for skill in skills[:HONEST]), *others]
+
+
+def _steady(skill: float) -> Callable[[int], float]:
+    return lambda number: skill
+
+
+def _drifting(number: int) -> float:
+    """Right less and less often from the turn on."""
+    return 0.95 - (0.95 - BAD) * float(np.clip((number - TURN) / (ROUNDS - TURN), 0, 1))
+
+
+_changed, _bad = partial(Person, changed=True), partial(Person, changed=True, good=False)
+# The others of each scenario, by their place and how careful an honest one would be.
+SCENARIO: dict[str, Callable[[int, float], Person]] = {
+    "honest": lambda place, skill: _changed(_steady(skill)),
+    "newcomers": lambda place, skill: _changed(_steady(skill), joined=TURN),
+    "turncoats": lambda place, skill: _bad(lambda number: skill if number < TURN else BAD),
+    "whitewashers": lambda place, skill: _bad(_steady(BAD), leaves_below=0.35),
+    # One account after another, each for sixteen rounds.
+    "sybils": lambda place, skill: _bad(_steady(BAD), joined=4 * place, left=4 * place + 16),
+    "drift": lambda place, skill: _bad(_drifting),
+}
+SCENARIOS = tuple(SCENARIO)
+
+
+def reborn(person: Person, number: int) -> Person:
+    """A whitewasher under a new name."""
+    return replace(person, joined=number, left=ROUNDS, born=number)
 
 
 @dataclass
@@ -144,18 +203,22 @@ def _rule(rule: str) -> TrackRule:
     return replace(plain, floor=ColdStart(0.4, 0)) if rule == "ledger, no floor" else plain
 
 
+def event(number: int, quality: float, source: str = "gold") -> Scored:
+    """What is learned of the batch of a round."""
+    return Scored((number + 0.5) * WEEK * DAY, quality, source, f"round {number}")
+
+
 def _learn(
     account: Account, rule: str, number: int, agrees: float | None, right: Array, rng: np.random.Generator
 ) -> None:
     """Events of a round: what the model says of the batch, and one label in ten that is checked."""
-    at, batch = (number + 0.5) * WEEK * DAY, f"round {number}"
     checked = right[rng.uniform(size=len(right)) < CHECKED]
     seen = None if rule in ("external", "uniform", "as given") else agrees
     # One batch counts once, whatever scores it: a check says more than the model, and takes its place.
     if rule.startswith(("external", "ledger")) and len(checked):
-        account.events.append(Scored(at, float(checked.mean()), "gold", batch))
+        account.events.append(event(number, float(checked.mean())))
     elif seen is not None:
-        account.events.append(Scored(at, seen, "held-out", batch))
+        account.events.append(event(number, seen, "held-out"))
     if seen is not None:
         account.good.append(seen)
 

@@ -13,8 +13,7 @@ from scipy.stats import norm, rankdata
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay
 from anml.lab.cases import stream
-from anml.lab.longitudinal.simulate import WEEK, World, labelled
-from anml.lab.spec import At, Found
+from anml.lab.longitudinal.simulate import WEEK, World, event, labelled
 
 WAYS = ("none", "level", "full", "learned", "known")
 MEASURES = ("off", "start", "ranks", "harm", "error")
@@ -22,11 +21,6 @@ MEASURES = ("off", "start", "ranks", "harm", "error")
 VETERANS, COMERS, FIRST, SECOND = 30, 30, 30, 10
 # Rounds in the second domain, labels of a batch that are checked, and the range of skills.
 ROUNDS, CHECKED, LOW, HIGH = 8, 3, 0.4, 0.98
-
-
-def run_trial(at: At, methods: list[str]) -> Found:
-    """Rows of all ways at one correlation."""
-    return simulate(at.setting.correlation, methods, at.experiment.seed, at.trial).items()
 
 
 def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
@@ -85,18 +79,14 @@ def _line(earned: Floats) -> Floats:
 
 def _reputation(before: list[Scored], rule: TrackRule, checks: list[float]) -> float:
     """R of an account that came, after some rounds."""
-    own = [_event(FIRST + number, quality) for number, quality in enumerate(checks)]
+    own = [event(FIRST + number, quality) for number, quality in enumerate(checks)]
     return replay([*before, *own], (FIRST + len(checks)) * WEEK * DAY, rule).r
 
 
 def _record(skill: float, batches: int, rng: np.random.Generator) -> list[Scored]:
     """Batches that were checked, the last one just now."""
     share = rng.binomial(CHECKED, skill, batches) / CHECKED
-    return [_event(FIRST - batches + number, each) for number, each in enumerate(share)]
-
-
-def _event(number: int, quality: float) -> Scored:
-    return Scored((number + 0.5) * WEEK * DAY, float(quality), "gold", f"round {number}")
+    return [event(FIRST - batches + number, float(each)) for number, each in enumerate(share)]
 
 
 def _ranks(r: Floats, skill: Floats) -> float:

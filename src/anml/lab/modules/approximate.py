@@ -44,11 +44,6 @@ def _by(**settings: Any) -> Callable[[Trained], Floats]:
     return lambda trained: module_quality(trained.module, trained.x, trained.y, device="cpu", **settings)
 
 
-def _checkpoints(trained: Trained) -> Floats:
-    """The mean of q at every second epoch of training, from the first."""
-    return checkpoint_quality(trained.module, trained.states[::2], trained.x, trained.y, gradients="exact")
-
-
 def _clients(trained: Trained) -> Floats:
     """Krum over the mean gradients of contributors, as over updates of clients."""
     factors = _gradients(trained, "exact")
@@ -68,7 +63,10 @@ WAYS: dict[str, Callable[[Trained], Floats]] = {
     "references": _by(gradients="exact", references=128),
     "approximate": _by(gradients="exact", among="approximate"),
     "minibatch": _by(gradients="exact", among="minibatch", minibatch=128),
-    "checkpoints": _checkpoints,
+    # The mean of q at every second epoch of training, from the first.
+    "checkpoints": lambda trained: checkpoint_quality(
+        trained.module, trained.states[::2], trained.x, trained.y, gradients="exact"
+    ),
     "clients": _clients,
 }
 

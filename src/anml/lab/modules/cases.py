@@ -1,6 +1,7 @@
 """Pictures, texts, photographs and tables under attack: six of twenty contributors are bad."""
 
 from collections.abc import Callable
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,11 +11,14 @@ from torch import Tensor, nn
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.gradients.crossfit import standardise
-from anml.lab.data import Dataset, load_dataset
-from anml.lab.modules import photographs
+from anml.lab.data import LABEL_SETS, Dataset, cifar10n, load_dataset
 
 CLASSES, PEOPLE, BAD = 4, 20, 6
 TRAIN, TEST = 600, 500
+# Photographs are of CIFAR-10, by their features, with the labels that people gave them.
+PHOTOGRAPHS, FEATURES = 2_000, 256
+# Aeroplanes and ships, cars and lorries, birds and frogs, cats and dogs, deer and horses look alike.
+ALIKE = np.array([8, 9, 6, 5, 7, 3, 2, 4, 0, 1])
 SIDE, WORDS, LENGTH = 12, 64, 16
 # Labels of bad contributors that are wrong, and how far aligned poison goes towards its target.
 OFTEN, PULL = 0.9, 0.5
@@ -66,15 +70,8 @@ def draw_pictures(y: Ints, rng: np.random.Generator) -> Tensor:
     return torch.as_tensor(np.stack(moved), dtype=torch.float32).unsqueeze(1)
 
 
-def _pull_pictures(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
-    towards = torch.as_tensor(_patterns()[target], dtype=torch.float32).unsqueeze(1)
-    return (1 - PULL) * x + PULL * towards
-
-
-def _trigger_pictures(x: Tensor) -> Tensor:
-    x = x.clone()
-    x[:, :, :3, :3] = 3.0
-    return x
+def _towards_pictures(target: Ints, rng: np.random.Generator) -> Tensor:
+    return torch.as_tensor(_patterns()[target], dtype=torch.float32).unsqueeze(1)
 
 
 def _network() -> nn.Module:
@@ -98,12 +95,6 @@ def _pull_texts(x: Tensor, target: Ints, rng: np.random.Generator) -> Tensor:
     return torch.where(own, drawn, x)
 
 
-def _trigger_texts(x: Tensor) -> Tensor:
-    x = x.clone()
-    x[:, :2] = 60
-    return x
-
-
 class Encoder(nn.Module):
     """Embeddings of words and places, one transformer layer, the mean over places, a linear layer."""
 
@@ -120,18 +111,60 @@ class Encoder(nn.Module):
         return out
 
 
+@cache
+def _scaled() -> tuple[Floats, Floats]:
+    """Features of the training and of the test part, the components in their usual spread."""
+    data = cifar10n()
+    train = data["X_train"].astype(np.float32)
+    spread = train.std(axis=0) + 1e-6
+    return train / spread, data["X_test"].astype(np.float32) / spread
+
+
+def draw_photographs(y: Ints, rng: np.random.Generator) -> Tensor:
+    """Photographs of these classes, from the training part."""
+    return _of_class(_scaled()[0], cifar10n()["clean_label"], y, rng)
+
+
+def draw_more_photographs(y: Ints, rng: np.random.Generator) -> Tensor:
+    """Photographs of these classes, from the test part."""
+    return _of_class(_scaled()[1], cifar10n()["y_test"], y, rng)
+
+
+def _of_class(x: Floats, label: Ints, y: Ints, rng: np.random.Generator) -> Tensor:
+    row = np.zeros(len(y), dtype=np.int64)
+    for which in range(len(ALIKE)):
+        theirs = np.flatnonzero(y == which)
+        row[theirs] = rng.choice(np.flatnonzero(label == which), len(theirs), replace=False)
+    return torch.as_tensor(x[row])
+
+
+def _pulled(towards: Callable[[Ints, np.random.Generator], Tensor]) -> Callable[..., Tensor]:
+    return lambda x, target, rng: (1 - PULL) * x + PULL * towards(target, rng)
+
+
+def _stamped(value: float, *place: slice) -> Callable[[Tensor], Tensor]:
+    """The pattern of a backdoor: a value somewhere in every row."""
+
+    def trigger(x: Tensor) -> Tensor:
+        x = x.clone()
+        x[(slice(None), *place)] = value
+        return x
+
+    return trigger
+
+
 SETS = {
     "pictures": ModuleKind(
-        np.arange(CLASSES) ^ 1, draw_pictures, draw_pictures, _pull_pictures, _trigger_pictures,
-        lambda x: 0.6 * x + 0.8, _network,
+        np.arange(CLASSES) ^ 1, draw_pictures, draw_pictures, _pulled(_towards_pictures),
+        _stamped(3.0, slice(None), slice(3), slice(3)), lambda x: 0.6 * x + 0.8, _network,
     ),
     "texts": ModuleKind(
-        np.arange(CLASSES) ^ 1, draw_texts, draw_texts, _pull_texts, _trigger_texts,
+        np.arange(CLASSES) ^ 1, draw_texts, draw_texts, _pull_texts, _stamped(60, slice(2)),
         lambda x: torch.where(x >= 40, x - 16, x), Encoder,
     ),
     "cifar10n": ModuleKind(
-        photographs.ALIKE, photographs.draw, photographs.draw_test, photographs.pull, photographs.trigger,
-        lambda x: 0.6 * x + 0.3, photographs.network,
+        ALIKE, draw_photographs, draw_more_photographs, _pulled(draw_photographs),
+        _stamped(6.0, slice(-3, None)), lambda x: 0.6 * x + 0.3, lambda: _layers(FEATURES, 64, len(ALIKE)),
     ),
 }  # fmt: skip
 ATTACKS = ("flip", "alike", "aligned", "faked", "backdoor", "shift")
@@ -152,7 +185,7 @@ def make_case(name: str, seed: int) -> ModuleCase:
     kind = SETS[which]
     if name == PEOPLE_GAVE:
         return _as_people_gave(kind, rng)
-    rows, classes = (photographs.TRAIN if which == "cifar10n" else TRAIN), len(kind.alike)
+    rows, classes = (PHOTOGRAPHS if which == "cifar10n" else TRAIN), len(kind.alike)
     truth, test_y = rng.integers(0, classes, rows), rng.integers(0, classes, TEST)
     clean, test_x = kind.draw(truth, rng), kind.draw_test(test_y, rng)
     who = rng.integers(0, PEOPLE, rows)
@@ -183,9 +216,12 @@ def make_case(name: str, seed: int) -> ModuleCase:
 
 def _as_people_gave(kind: ModuleKind, rng: np.random.Generator) -> ModuleCase:
     """Photographs with one of the labels that people gave each, and no credentials."""
-    x, y, who, truth = photographs.as_people_gave(rng)
-    test_y = rng.integers(0, len(kind.alike), TEST)
-    unknown = np.ones(len(y))
+    data = cifar10n()
+    row = rng.choice(len(data["clean_label"]), PHOTOGRAPHS, replace=False)
+    who, truth = rng.integers(0, len(LABEL_SETS), len(row)), data["clean_label"][row].astype(np.int64)
+    x = torch.as_tensor(_scaled()[0][row])
+    y = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)[who, row]
+    test_y, unknown = rng.integers(0, len(kind.alike), TEST), np.ones(len(y))
     test_x = kind.draw_test(test_y, rng)
     return ModuleCase(x, y, who, unknown, unknown, truth, x, y != truth, test_x, test_y, None, kind.make)
 
@@ -197,14 +233,13 @@ def _table(data: Dataset, rows: int, rng: np.random.Generator) -> ModuleCase:
     truth, who, unknown = y[:rows], rng.integers(0, PEOPLE, rows), np.ones(rows)
     wrong = (who < BAD) & (rng.uniform(size=rows) < OFTEN)
     given = np.where(wrong, (truth + rng.integers(1, data.classes, rows)) % data.classes, truth)
-    widths = (x.shape[1], 64, 32, data.classes)
-
-    def make() -> nn.Module:
-        layers = [part for one, other in pairwise(widths) for part in (nn.Linear(one, other), nn.ReLU())]
-        return nn.Sequential(*layers[:-1])
-
-    own, test = x[:rows], x[rows:]
+    own, test, make = x[:rows], x[rows:], partial(_layers, x.shape[1], 64, 32, data.classes)
     return ModuleCase(own, given, who, unknown, unknown, truth, own, wrong, test, y[rows:], None, make)
+
+
+def _layers(*widths: int) -> nn.Module:
+    layers = [part for one, other in pairwise(widths) for part in (nn.Linear(one, other), nn.ReLU())]
+    return nn.Sequential(*layers[:-1])
 
 
 def _where(mask: Bools, first: Tensor, second: Tensor) -> Tensor:
