@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.profile import Training
 from anml.predictors.classes import rows_of
-from anml.predictors.overlap import NEAREST, nearest, own_region, usual_there, voices_against
+from anml.predictors.overlap import NEAREST, nearest, own_region, right_nearby, usual_there, voices_against
 
 SHORT = Training(max_epochs=20, folds=2)
 
@@ -23,6 +23,27 @@ def people(n: int, count: int, apart: float, seed: int = 0):
     x = rng.normal(size=(n, 4))
     x[:, 1] += apart * who
     return made(x, (x[:, 0] > 0).astype(int)), who
+
+
+class TestRightNearby:
+    def test_by_hand(self):
+        """Two places, two people in each: in the second labels are believed by half."""
+        who, place = np.tile([0, 1, 2, 3], 40), np.tile([0, 0, 1, 1], 40)
+        x = np.random.default_rng(0).normal(size=(160, 2)) + 100 * place[:, None]
+        p = np.where(place == 0, 1.0, 0.5)
+        found = right_nearby(nearest(x), who, p, np.array([1.0, 1.0, 0.0, 0.0]))
+        np.testing.assert_allclose(found, [1.0, 1.0, 0.5, 0.5], atol=0.01)
+
+    def test_one_liar_among_many_changes_nothing_for_anybody(self):
+        rows, who = people(600, 6, 0.0)
+        honest = 1.0 * (np.arange(6) > 0)
+        found = right_nearby(nearest(rows.x), who, honest[who], honest)
+        assert found.min() > 0.95
+
+    def test_nobody_else_near_says_nothing(self):
+        who = np.repeat([0, 1], 40)
+        x = np.random.default_rng(0).normal(size=(80, 2)) + 100 * who[:, None]
+        assert right_nearby(nearest(x), who, np.full(80, 0.3), np.ones(2)).tolist() == [1.0, 1.0]
 
 
 class TestOwnRegion:

@@ -120,7 +120,7 @@ def assess(
     signals = replace(
         signals, q=scores.q, p_correct=belief.p_correct, noise=belief.wrong.mean,
         doubtful=belief.doubtful, evenly=belief.evenly,
-        apart=None if belief.covered is None or codes is None else ~belief.covered[codes],
+        apart=None if belief.around.covered is None or codes is None else ~belief.around.covered[codes],
     )  # fmt: skip
     weighting = weigh_signals(signals, policy.recipe)
     if task == "classification":

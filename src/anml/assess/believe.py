@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.belief import Belief, mixed
+from anml.core.people.belief import NOBODY_NEAR, Around, Belief, mixed
 from anml.core.people.evidence import accusing
 from anml.core.people.fit import Fit, fit_classes
 from anml.core.people.judge import believe, credentials_of, told_of_time
@@ -28,7 +28,15 @@ from anml.gradients.crossfit import CrossFit
 from anml.predictors import classes
 from anml.predictors.classes import PREDICTORS, FeatureRows, GaussianFit
 from anml.predictors.duplicates import near_copies
-from anml.predictors.overlap import OWN_REGION, NearRows, nearest, own_region, usual_there, voices_against
+from anml.predictors.overlap import (
+    OWN_REGION,
+    NearRows,
+    nearest,
+    own_region,
+    right_nearby,
+    usual_there,
+    voices_against,
+)
 from anml.predictors.pool import Pooled, pool
 
 # The mean change of beliefs at which predictors have learned enough.
@@ -69,11 +77,11 @@ def believe_labels(table: LabelTable, progress: Progress | None = None) -> tuple
         search.learn(turn, progress)
         if search.settled(turn):
             break
-    alone, covered = search.alone()
+    alone, around = search.alone()
     people, spared = table.side.codes is not None, search.spared()
     changed, owner = search.split_by_time()
     belief = believe(
-        search.labels, search.fits, search.weights, search.shares, people, alone, covered, owner, spared
+        search.labels, search.fits, search.weights, search.shares, people, alone, around, owner, spared
     )
     if changed is not None and belief.contributors is not None:
         belief = replace(belief, contributors=replace(belief.contributors, changed=changed))
@@ -165,8 +173,8 @@ class _Search:
         self._take(*fit_classes(self.labels.log_p, self.table.y, parts, None, self.hottest), self.shares)
         return changed, owner
 
-    def alone(self) -> tuple[Bools | None, Bools | None]:
-        """Rows that only their contributor's own rows support, and contributors that others cover.
+    def alone(self) -> tuple[Bools | None, Around]:
+        """Rows that only their contributor's own rows support, and who others are near contributors.
 
         The same trees predict them with the contributor's other rows, and not without: a backdoor, or a
         site of its own kind. Nor do others cover a contributor whose rows lie in a region of its own, such
@@ -174,20 +182,21 @@ class _Search:
         """
         table, who = self.table, self.table.side.codes
         if self.rows is None or self.trees is None or who is None or int(who.max()) < 2:
-            return None, None
+            return None, NOBODY_NEAR
         at = np.arange(len(table.y)), table.y
         without = classes.forest_without(self.rows, who, self.p)
         alone = (np.exp(self.trees[at]) >= 0.5) & (np.exp(without[at]) < 0.5)
         share = np.bincount(who, alone) / np.maximum(np.bincount(who), 1)
         covered = share <= 0.5
-        alone = alone & ~covered[who]
+        alone, nearby = alone & ~covered[who], None
         if not self.labels.shared:
+            assert self.p is not None
+            nearby = right_nearby(self.near, who, self.p, self._ordinary())
             apart = own_region(self.near, who) > OWN_REGION
             if apart.any():
-                assert self.p is not None
                 usual = usual_there(self.rows, who, apart) >= USUAL_THERE
                 alone, covered = alone | (apart[who] & usual & (self.p < 0.5)), covered & ~apart
-        return alone, covered
+        return alone, Around(covered, nearby)
 
     def spared(self) -> Ints | None:
         """Who is not accused: Gaussians accuse nobody whom the pool finds ordinary, nor do few who differ.

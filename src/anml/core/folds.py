@@ -1,10 +1,11 @@
-"""Split samples into folds: stratified by class, and never one item in two folds."""
+"""Cross-fitting: folds of samples, and what models say of the fold that they did not see."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Ints
+from anml.core.checks import Floats, Ints
 
 
 def assign_folds(
@@ -28,3 +29,30 @@ def _deal(labels: np.ndarray[Any, Any] | None, n: int, k: int, rng: np.random.Ge
     folds = np.empty(n, dtype=np.int64)
     folds[order] = np.arange(n) % k
     return folds
+
+
+def held_out(
+    fold: Ints,
+    said: Callable[[Ints, Ints, int], Any],
+    outputs: tuple[int, ...] = (),
+    learned: Ints | None = None,
+) -> Floats:
+    """What models that did not see a row's fold say of it: `said(learn, asked, fold)`, fold by fold.
+
+    Rows of fold -1 are in none, and get the mean of all models. Models learn from the rows `learned`, None is
+    all; what they say of a row is of the shape `outputs`.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 2.0, 6.0, 8.0])
+    >>> held_out(np.array([0, 0, 1, -1]), lambda learn, asked, _: y[learn].mean(), learned=np.arange(3))
+    array([6.  , 6.  , 1.5 , 3.75])
+    """
+    out, count = np.zeros((len(fold), *outputs)), int(fold.max()) + 1
+    learned = np.arange(len(fold)) if learned is None else learned
+    for each in range(count):
+        asked = np.flatnonzero((fold == each) | (fold < 0))
+        if len(asked):
+            out[asked] += said(learned[fold[learned] != each], asked, each)
+    out[fold < 0] /= count
+    return out

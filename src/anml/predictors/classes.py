@@ -15,6 +15,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats, Ints
+from anml.core.folds import held_out
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.gradients.crossfit import CrossFit, cross_fit, network_folds
@@ -99,14 +100,14 @@ def network(
         weight=None if weight is None else weight[rows.taught], start=start, progress=progress,
     )  # fmt: skip
     out = np.empty((len(rows.y), rows.classes))
-    out[rows.taught] = torch.log_softmax(fit.held_out.double(), dim=1).cpu().numpy()
-    rest = np.ones(len(rows.y), dtype=bool)
-    rest[rows.taught] = False
-    if rest.any():
-        asked = inputs[torch.as_tensor(rest, device=inputs.device)]
-        each = torch.log_softmax(predict(fit.folds, asked).double(), dim=2).cpu().numpy()
-        out[rest] = _of_folds(np.exp(each), rows.fold[rest])
-    return _unsure(np.exp(out), rows.prior), fit
+    out[rows.taught] = torch.log_softmax(fit.held_out.double(), dim=1).exp().cpu().numpy()
+    rest = np.delete(np.arange(len(rows.y)), rows.taught)
+    if len(rest):
+        each = predict(fit.folds, inputs[torch.as_tensor(rest, device=inputs.device)]).double()
+        said, fold = torch.softmax(each, dim=2).cpu().numpy(), rows.fold[rest]
+        own = said[np.maximum(fold, 0), np.arange(len(rest))]
+        out[rest] = np.where((fold < 0)[:, None], said.mean(axis=0), own)
+    return _unsure(out, rows.prior), fit
 
 
 def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
@@ -197,24 +198,22 @@ PREDICTORS: dict[str, Callable[[FeatureRows, Floats | None], Floats]] = {
 
 def _cross_fitted(make: Callable[[int], Any], rows: FeatureRows, weight: Floats | None) -> Floats:
     """Held-out log-probabilities of a model that follows scikit-learn's conventions."""
-    out = np.zeros((rows.folds, len(rows.y), rows.classes))
-    for fold in range(rows.folds):
-        learn = rows.taught[rows.fold[rows.taught] != fold]
+
+    def said(learn: Ints, asked: Ints, fold: int) -> Floats:
+        if len(np.unique(rows.y[learn])) < 2:
+            return rows.prior
         counts = None if weight is None else np.maximum(weight[learn], 1e-3)
-        asked = np.flatnonzero((rows.fold == fold) | (rows.fold < 0))
-        if not len(asked) or len(np.unique(rows.y[learn])) < 2:
-            out[fold, asked] = rows.prior
-            continue
         model = make(fold).fit(rows.x[learn], rows.y[learn], sample_weight=counts)
-        out[fold][np.ix_(asked, model.classes_)] = model.predict_proba(rows.x[asked])
-    return _unsure(np.exp(_of_folds(out, rows.fold)), rows.prior)
+        return in_all_classes(model, rows.x[asked], rows.classes)
+
+    return _unsure(held_out(rows.fold, said, (rows.classes,), rows.taught), rows.prior)
 
 
-def _of_folds(each: Floats, fold: Ints) -> Floats:
-    """Log of each row's prediction by its own fold's model, or by those of all folds (folds, n, classes)."""
-    own = each[np.maximum(fold, 0), np.arange(len(fold))]
-    with np.errstate(divide="ignore"):
-        return np.log(np.where((fold < 0)[:, None], each.mean(axis=0), own))
+def in_all_classes(model: Any, x: Any, classes: int) -> Floats:
+    """Probabilities of all classes (n, classes), by a model that may not have seen each of them."""
+    out = np.zeros((x.shape[0], classes))
+    out[:, model.classes_] = model.predict_proba(x)
+    return out
 
 
 def _unsure(probability: Floats, prior: Floats) -> Floats:

@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import RidgeCV
 
 from anml.core.checks import Floats, Ints
-from anml.core.folds import assign_folds
+from anml.core.folds import assign_folds, held_out
 from anml.predictors.spread import natural_spread
 
 FOLDS = 5
@@ -66,13 +66,14 @@ def _held_out(x: Floats, y: Floats, weight: Floats, fold: Ints, name: str, seed:
     """Predictions of rows by a model that did not see their fold."""
     centre, spread = x.mean(axis=0), x.std(axis=0)
     scaled = (x - centre) / np.where(spread > 1e-12, spread, 1.0)
-    said = np.empty(len(y))
-    for held in np.unique(fold):
-        rest, some = fold != held, fold == held
+
+    def said(learn: Ints, asked: Ints, _: int) -> Floats:
         model = (
             ExtraTreesRegressor(trees, min_samples_leaf=3, max_features=0.5, random_state=seed, n_jobs=1)
             if name == "forest"
             else RidgeCV(np.geomspace(1e-2, 1e4, 13))
         )
-        said[some] = model.fit(scaled[rest], y[rest], sample_weight=weight[rest]).predict(scaled[some])
-    return said
+        model.fit(scaled[learn], y[learn], sample_weight=weight[learn])
+        return np.asarray(model.predict(scaled[asked]))
+
+    return held_out(fold, said)

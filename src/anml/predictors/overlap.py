@@ -68,6 +68,20 @@ def voices_against(rows: NearRows, who: Ints, y: Ints, said: Ints) -> Floats:
     return np.where(given >= np.maximum(np.bincount(mine, label != believed, count), 1), voices, np.inf)
 
 
+def right_nearby(rows: NearRows, who: Ints, p: Floats, ordinary: Floats) -> Floats:
+    """What others near each contributor's rows have of the right labels that are usual near ordinary ones.
+
+    `p`: how likely each row's label is right. 1 where nobody else is near, or others there have no less.
+    """
+    mine, right, count = who[rows.some], p[rows.some], int(who.max()) + 1
+    others = rows.counts & (mine[rows.near] != mine[:, None])
+    others &= np.cumsum(others, axis=1) <= NEAREST
+    labels = np.bincount(mine, others.sum(axis=1), count)
+    rights = np.bincount(mine, (others * right[rows.near]).sum(axis=1), count)
+    usual = max(float(ordinary @ rights), 1e-9) / max(float(ordinary @ labels), 1e-9)
+    return np.asarray(np.minimum((rights + usual) / (labels + 1) / usual, 1.0))
+
+
 def usual_there(rows: FeatureRows, who: Ints, apart: Bools) -> Floats:
     """How likely each label is beside the likeliest, by the other rows of its own contributor: 0 to 1.
 

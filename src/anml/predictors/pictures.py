@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anml.core.checks import Floats, Ints
-from anml.core.folds import assign_folds
+from anml.core.folds import assign_folds, held_out
 from anml.core.progress import Progress
 from anml.gradients.devices import current
 
@@ -58,17 +58,16 @@ def picture_predictions(
     """Class probabilities (n, classes) by small convolutional networks that did not see the picture."""
     items = len(y) if groups is None else len(np.unique(groups))
     fold = assign_folds(y, groups, max(2, min(FOLDS, items)), np.random.default_rng(seed))
-    out = np.zeros((len(y), classes))
-    count = int(fold.max()) + 1
-    for held in range(count):
-        learn, asked = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
-        said = None if progress is None else _said(progress, held, count)
-        out[asked] = _trained(pixels, y, classes, learn, asked, seed + held, said)
-    return out
+    epochs = EPOCHS * (int(fold.max()) + 1)
 
+    def said(learn: Ints, asked: Ints, held: int) -> Floats:
+        def tell(epoch: int) -> None:
+            if progress is not None:
+                progress("pictures", held * EPOCHS + epoch, epochs)
 
-def _said(progress: Progress, held: int, count: int) -> Callable[[int], None]:
-    return lambda epoch: progress("pictures", held * EPOCHS + epoch, count * EPOCHS)
+        return _trained(pixels, y, classes, learn, asked, seed + held, tell)
+
+    return held_out(fold, said, (classes,))
 
 
 def small_network(classes: int) -> nn.Sequential:
@@ -83,7 +82,7 @@ def small_network(classes: int) -> nn.Sequential:
 
 def _trained(
     pixels: Pixels, y: Ints, classes: int, learn: Ints, asked: Ints, seed: int,
-    said: Callable[[int], None] | None,
+    tell: Callable[[int], None],
 ) -> Floats:  # fmt: skip
     """Probabilities of held-out pictures at the epoch where their labels are likeliest."""
     with torch.random.fork_rng(devices=[]):
@@ -106,8 +105,7 @@ def _trained(
             blocks = (asked[at : at + 256] for at in range(0, len(asked), 256))
             logits = torch.cat([module(_scaled(pixels[rows])) for rows in blocks])
         loss = float(functional.cross_entropy(logits, targets[asked]))
-        if said is not None:
-            said(epoch + 1)
+        tell(epoch + 1)
         if loss < best:
             best, found, waited = loss, torch.softmax(logits.double(), 1).cpu().numpy(), 0
         else:

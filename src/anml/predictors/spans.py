@@ -7,6 +7,8 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats, Ints
+from anml.core.folds import held_out
+from anml.predictors.classes import in_all_classes
 
 FOLDS = 5
 # Letters looked at on either side, words of them that count, and the least a class may weigh.
@@ -23,19 +25,19 @@ def span_predictions(texts: list[str], start: Ints, end: Ints, document: Ints, t
     features = DictVectorizer().fit_transform(
         [_features(text, int(a), int(b)) for text, a, b in zip(texts, start, end, strict=True)]
     )
-    found, classes = np.zeros(target.shape), target.shape[1]
-    for fold in range(FOLDS):
-        train, test = np.flatnonzero(document % FOLDS != fold), np.flatnonzero(document % FOLDS == fold)
-        weight = target[train].ravel()
+    classes = target.shape[1]
+
+    def said(learn: Ints, asked: Ints, _: int) -> Floats:
+        weight = target[learn].ravel()
         used = weight > LEAST
-        label = np.tile(np.arange(classes), len(train))[used]
-        if not len(test) or len(np.unique(label)) < 2:
-            found[test] = target.mean(axis=0)
-            continue
+        label = np.tile(np.arange(classes), len(learn))[used]
+        if len(np.unique(label)) < 2:
+            return np.asarray(target.mean(axis=0))
         model = LogisticRegression(C=1.0, max_iter=200, tol=1e-3)
-        model.fit(features[np.repeat(train, classes)[used]], label, sample_weight=weight[used])
-        found[np.ix_(test, model.classes_)] = model.predict_proba(features[test])
-    found = found + FLOOR
+        model.fit(features[np.repeat(learn, classes)[used]], label, sample_weight=weight[used])
+        return in_all_classes(model, features[asked], classes)
+
+    found = held_out(document % FOLDS, said, (classes,)) + FLOOR
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

@@ -5,11 +5,14 @@ believed as far as it makes held-out residuals likelier than one spread for all:
 nothing. The overall size is a median: wrong labels do not blow it up.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 from sklearn.ensemble import ExtraTreesRegressor
 
 from anml.core.checks import Floats, Ints
+from anml.core.folds import held_out
 
 # Rows in a leaf: the mean of ten log-sizes, each uncertain by 1.1, is known to a third.
 LEAF = 10
@@ -27,12 +30,14 @@ def natural_spread(
         return np.full(len(residual), max(float(np.abs(residual).max(initial=0.0)), 1e-9))
     # Sizes near 0 say no more than small ones.
     size = np.log(np.maximum(np.abs(residual) / middle, 0.05))
-    guess = np.zeros(len(residual))
-    for held in np.unique(fold):
-        rest, some = fold != held, fold == held
-        if rest.sum() >= 2 * LEAF:
-            forest = ExtraTreesRegressor(trees, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
-            guess[some] = forest.fit(x[rest], size[rest], sample_weight=trust[rest]).predict(x[some])
+
+    def said(learn: Ints, asked: Ints, _: int) -> Any:
+        if len(learn) < 2 * LEAF:
+            return 0.0
+        forest = ExtraTreesRegressor(trees, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
+        return forest.fit(x[learn], size[learn], sample_weight=trust[learn]).predict(x[asked])
+
+    guess = held_out(fold, said)
     guess -= weighted_median(guess, trust)
     return _as_far_as_it_helps(residual / middle, guess, trust) * middle
 

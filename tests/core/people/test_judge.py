@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from people_cases import believed, crowd, flat, judged, noisy_predictions, sharp
 
-from anml.core.people.belief import Contributor
+from anml.core.people.belief import Around, Contributor
 from anml.core.people.fit import begin, fit_classes
 from anml.core.people.judge import (
     believe,
@@ -209,7 +209,7 @@ class TestBelieve:
         fitted = fit_classes(sharp(truth, 2, 0.95), y, Side(who))
         plain = believe(*fitted, {}, True)
         alone, covered = who == 0, np.arange(5) != 0
-        spared = believe(*fitted, {}, True, alone, covered)
+        spared = believe(*fitted, {}, True, alone, Around(covered))
         assert plain.p_correct[who == 0].max() < 0.5
         assert spared.p_correct[who == 0].min() > 0.5
         np.testing.assert_array_equal(spared.alone, alone)

@@ -46,3 +46,27 @@ def test_noise_is_no_other_unit():
     truth, who = rng.uniform(5, 25, 400), np.arange(400) % 8
     values = np.where(who == 0, rng.uniform(5, 25, 400), truth + rng.normal(0, 0.5, 400))
     assert not other_units(values, truth, who, np.ones(400)).other.any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nor_are_numbers_dealt_anew_about_zero_or_one_number_for_all(seed):
+    """Any noise about 0 has some slope through 0, and a constant has none."""
+    rng = np.random.default_rng(seed)
+    truth, who = rng.normal(0, 2.5, 900), np.arange(900) % 15
+    values = truth + rng.normal(0, 0.4, 900)
+    values = np.where(who == 2, rng.permutation(values), np.where(who == 3, 7.0, values))
+    predicted = 0.9 * truth + rng.normal(0, 0.5, 900)
+    assert not other_units(values, predicted, who, np.ones(900)).other.any()
+
+
+def test_a_line_that_does_not_go_through_zero_is_named_by_no_factor():
+    """Predictions that are timid make the line of Fahrenheit as steep as that of knots."""
+    rng = np.random.default_rng(1)
+    truth, who = rng.normal(15, 6, 900), np.arange(900) % 10
+    seen = truth + rng.normal(0, 1, 900)
+    predicted = 15 + 0.9 * (truth - 15) + rng.normal(0, 1.5, 900)
+    found = other_units(np.where(who == 0, 1.8 * seen + 32, seen), predicted, who, np.ones(900))
+    assert found.named(0) == "other units: Fahrenheit for Celsius"
+    found = other_units(np.where(who == 0, 3 * seen - 100, seen), predicted, who, np.ones(900))
+    assert found.named(0).startswith("other units: ×")
+    assert "knots" not in found.named(0)

@@ -77,6 +77,7 @@ class TestDecide:
             (0.3, 0.0, 0.94, 0.9, UNSURE),
             # Not comparably worse than others, who are no better than guessing either.
             (0.5, 0.0, 0.0, 0.0, UNSURE),
+            (0.999, 0.1, 0.94, 0.94, UNSURE),
             (0.999, 0.1, 1.0, 1.0, GUESSING),
             (0.999, 0.9, 1.0, 1.0, CONTRADICTS),
             (0.94, 0.9, 1.0, 1.0, LESS),

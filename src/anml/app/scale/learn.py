@@ -16,9 +16,8 @@ from anml.app.scale.models import REFERENCES, Taught, train_models
 from anml.app.scale.read import Chosen, Predicting, Sampled, SliceJob, Survey, survey, take
 from anml.app.scale.slices import SliceRows
 from anml.app.scale.table import Passes
-from anml.core.checks import Bools
 from anml.core.errors import InputError
-from anml.core.people.belief import Belief
+from anml.core.people.belief import Around, Belief
 from anml.intake.columns import Columns
 from anml.intake.labels import in_order
 from anml.intake.plain import codes_in
@@ -93,7 +92,7 @@ class Learned:
 
     audited: Audited
     how: Predicting
-    covered: Bools
+    around: Around
 
 
 def learn(plan: RunPlan, job: SliceJob, sample: SliceRows, believed: Belief | None = None) -> Learned:
@@ -134,13 +133,14 @@ def learn(plan: RunPlan, job: SliceJob, sample: SliceRows, believed: Belief | No
         taught = Taught(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
         models = train_models(taught, counts / counts.sum(), audited.policy.profile, plan.request.seed)
     how = Predicting(job, prepared.preparation, models, Sampled(row, half), min(REFERENCES, len(y)))
-    return Learned(audited, how, _covered(job, prepared, found.belief))
+    return Learned(audited, how, _around(job, prepared, found.belief))
 
 
-def _covered(job: SliceJob, prepared: Prepared, belief: Belief) -> Bools:
-    """Contributors whose rows others cover, as far as the sample tells."""
-    covered = np.ones(len(job.names), dtype=bool)
-    if belief.covered is not None and prepared.contributor is not None:
-        names = np.unique(prepared.contributor)[~belief.covered].tolist()
-        covered[codes_in(pl.Series(names, dtype=pl.String), job.names)] = False
-    return covered
+def _around(job: SliceJob, prepared: Prepared, belief: Belief) -> Around:
+    """Who others are near contributors, as far as the sample tells."""
+    covered, nearby = np.ones(len(job.names), dtype=bool), np.ones(len(job.names))
+    if prepared.contributor is not None:
+        names = codes_in(pl.Series(np.unique(prepared.contributor).tolist(), dtype=pl.String), job.names)
+        covered[names] = True if belief.around.covered is None else belief.around.covered
+        nearby[names] = 1.0 if belief.around.nearby is None else belief.around.nearby
+    return Around(covered, nearby)

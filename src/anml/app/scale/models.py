@@ -13,13 +13,12 @@ from anml.core.profile import Training
 from anml.gradients.crossfit import cross_fit
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.mlp import Networks, predict
+from anml.predictors.classes import UNSURE, in_all_classes
 from anml.predictors.pool import pool
 
 TREES, LEAF = 10, 10
 # Random samples that q is scored against, and its neighbours.
 REFERENCES, NEIGHBOURS = 256, 10
-# Share of the class prior in every prediction: no model is certain.
-UNSURE = 0.02
 
 
 class Half(NamedTuple):
@@ -33,10 +32,7 @@ class Half(NamedTuple):
         """Class probabilities (n, classes) by every predictor."""
         inputs = torch.as_tensor(x, dtype=torch.float32)
         found = [torch.softmax(predict(self.network, inputs)[0].double(), dim=1).numpy()]
-        for model in (self.forest, self.logistic):
-            full = np.zeros((len(x), len(prior)))
-            full[:, model.classes_] = model.predict_proba(x)
-            found.append(full)
+        found += [in_all_classes(model, x, len(prior)) for model in (self.forest, self.logistic)]
         return [(1 - UNSURE) * part + UNSURE * prior for part in found]
 
 

@@ -29,9 +29,9 @@ from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import Slice, drafted, looked_at, slices_of
 from anml.app.scale.table import Passes, fit_slices, unfitted
 from anml.app.scale.work import Fitted, tell_slice
-from anml.core.checks import Bools, Ints
+from anml.core.checks import Ints
 from anml.core.errors import InputError
-from anml.core.people.belief import Belief
+from anml.core.people.belief import Around, Belief
 from anml.core.people.collective import Collective
 from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
@@ -148,12 +148,12 @@ def judge_slices(
     """
     learned, passes = learn(plan, job, sampled(plan), believed), plan.passes
     first = list(passes.each("predicting", predict_slice, learned.how))
-    scored, covered = learned.how.models is not None, learned.covered
+    scored, around = learned.how.models is not None, learned.around
     if believed is None:
-        how = write.Believing(*_judged(passes, job, first, covered), scored, covered)
+        how = write.Believing(*_judged(passes, job, first, around), scored, around)
     else:
         judged = Judged(believed.contributors, Collective(0.0, 1.0), 0.0, believed.doubtful, 0.0, 0)
-        how = write.Believing(unfitted(passes, job, first), judged, None, scored, covered, believed)
+        how = write.Believing(unfitted(passes, job, first), judged, None, scored, around, believed)
     totals: write.Totals = passes.sum("believing", write.total_slice, how)
     keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)
     shared = whole or any(fit.params.shared for fit in how.fitted.fits.values())
@@ -163,12 +163,12 @@ def judge_slices(
 
 
 def _judged(
-    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], covered: Bools
+    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], around: Around
 ) -> tuple[Fitted, Judged, Ints | None]:
     """The model of classes, and what it says of people."""
     fitted, owner, changed = fit_slices(passes, job, first)
     told = passes.sum("adding up", tell_slice, fitted)
-    judged = judge(told, list(fitted.fits.values()), fitted.weights, covered=covered, owner=owner)
+    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=owner)
     assert judged.people is not None
     return fitted, judged._replace(people=replace(judged.people, changed=changed)), owner
 

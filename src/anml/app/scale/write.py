@@ -17,7 +17,7 @@ from anml.assess.contributors import judged_columns
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.combine import counted
 from anml.core.domain import Gate, Signals, Weighting
-from anml.core.people.belief import Belief, Contributor
+from anml.core.people.belief import Around, Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
 from anml.core.people.words import CONCERN
 from anml.gradients.scoring import Scores
@@ -36,7 +36,7 @@ class Believing:
     judged: Judged
     owner: Ints | None
     scored: bool
-    covered: Bools
+    around: Around
     believed: Belief | None = None
 
     def belief(self, part: Slice) -> Belief:
@@ -48,7 +48,9 @@ class Believing:
 
     def apart(self, who: Ints) -> Bools:
         """Rows of contributors whom nobody else covers."""
-        return np.asarray(~self.covered[who if self.owner is None else self.owner[who]])
+        covered = self.around.covered
+        assert covered is not None
+        return np.asarray(~covered[who if self.owner is None else self.owner[who]])
 
     def raw(self, kept: SliceData, belief: Belief) -> Floats:
         """Scores that q is made of: by networks, or by the belief alone where there are none."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -58,6 +58,25 @@ class Contributor:
         return {"r": a / (a + b), "low": low, "high": high, "good": self.good, "bad": self.bad}
 
 
+class Around(NamedTuple):
+    """Who others are near each contributor's rows, where rows have features; None where that was not asked.
+
+    `covered`: whether others cover them, so that there is something to compare with.
+    `nearby`: what others there have of the right labels that others usually have: 1 or less.
+    """
+
+    covered: Bools | None = None
+    nearby: Floats | None = None
+
+    def at(self, owner: Ints) -> "Around":
+        """Of parts of these contributors."""
+        every: Any = (None if part is None else part[owner] for part in self)
+        return Around(*every)
+
+
+NOBODY_NEAR = Around()
+
+
 @dataclass(frozen=True, eq=False)
 class Belief:
     """What one fit believes.
@@ -73,7 +92,7 @@ class Belief:
     `wrong`: share of wrong labels, from what is surely wrong to what predictions contradict.
     `contributors`: None where contributors are not known.
     `alone`: labels that rest on their contributor alone: neither believed nor condemned.
-    `covered`: contributors whose rows others cover; None where that was not asked.
+    `around`: who others are near contributors.
     `mirrored`: probability that those who contradict the others are the ones who are right.
     `doubtful`: why the result must not be relied on; None where it may.
     """
@@ -91,7 +110,7 @@ class Belief:
     alone: Bools
     mirrored: float = 0.0
     doubtful: str | None = None
-    covered: Bools | None = None
+    around: Around = NOBODY_NEAR
     by_others: bool = False
 
     def at(self, rows: Ints) -> "Belief":

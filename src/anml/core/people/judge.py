@@ -9,9 +9,9 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people import verdicts, worth
-from anml.core.people.belief import Belief, Contributor, in_parts, mixed
+from anml.core.people.belief import NOBODY_NEAR, Around, Belief, Contributor, in_parts, mixed
 from anml.core.people.collective import Collective, collective_error, known_errors
-from anml.core.people.consensus import equal_voices
+from anml.core.people.consensus import equal_voices, join_posteriors
 from anml.core.people.fit import Climbed, Fit
 from anml.core.people.model import e_step, posterior
 from anml.core.people.params import PSEUDO, Params
@@ -44,6 +44,8 @@ class Told(NamedTuple):
     others.
     `contradicted`: labels that are not what all else says is likeliest.
     `voices`: rows of each contributor, what several copy of each other counted once.
+    `excused`: labels of each contributor, the only ones of their item, that all else contradicts and that are
+    believed all the same.
     """
 
     people: Tally
@@ -52,6 +54,7 @@ class Told(NamedTuple):
     right: Floats
     contradicted: int
     voices: Floats
+    excused: Floats
 
 
 class Judged(NamedTuple):
@@ -79,18 +82,21 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
     ordinary = mixed(weights, [fit.params.types[:, 0] for fit in fits])[rows.who] + 1e-9
     right, known = said[np.arange(rows.n), rows.y], _known(rows)
     several = rows.votes > 1 if rows.shared else np.zeros(rows.n, dtype=bool)
+    contradicted = seen.argmax(axis=1) != rows.y
+    excused = np.where(several | known, 0.0, contradicted - (1 - right))
     return Told(
         worth.tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
         np.array([(ordinary * several) @ (1 - right), ordinary.sum()]),
         known_errors(*_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
-        int((seen.argmax(axis=1) != rows.y).sum()),
+        int(contradicted.sum()),
         np.bincount(rows.who, rows.loudness if rows.shared else None, rows.count).astype(np.float64),
+        np.bincount(rows.who, excused, rows.count).astype(np.float64),
     )
 
 
 def judge(
-    told: Told, fits: Sequence[Climbed], weights: Floats, people: bool = True, covered: Bools | None = None,
+    told: Told, fits: Sequence[Climbed], weights: Floats, people: bool = True, around: Around = NOBODY_NEAR,
     owner: Ints | None = None, spared: Ints | None = None,
 ) -> Judged:  # fmt: skip
     """Judge people by what all rows tell; see `believe` for the parameters."""
@@ -99,17 +105,16 @@ def judge(
     if people:
         sums, types = told.people, mixed(weights, [fit.params.types for fit in fits])
         vouched = mixed(weights, [-(fit.params.means @ fit.params.strange_worth) for fit in fits])
-        parts, voices = None if owner is None else (sums, types, vouched, told.voices), told.voices
+        whole = parts = sums, types, vouched, told.voices, told.excused
         if owner is not None:
-            sums, types, vouched = _by_owner(sums, types, vouched, owner)
-            voices = np.bincount(owner, voices).astype(np.float64)
+            voices, excused = (np.bincount(owner, part).astype(np.float64) for part in parts[3:])
+            whole = *_by_owner(sums, types, vouched, owner), voices, excused
         alone = not fits[0].params.predicted
-        judged, mirror, against = judge_people(sums, types, vouched, voices, error, covered, spared, alone)
-        doubtful = verdicts.reason_for_doubt(mirror, against, sums.rows.sum(axis=1))
-        if parts is not None and owner is not None:
-            covered = None if covered is None else covered[owner]
+        judged, mirror, against = judge_people(*whole, error, around, spared, alone)
+        doubtful = verdicts.reason_for_doubt(mirror, against, whole[0].rows.sum(axis=1))
+        if owner is not None:
             spared = None if spared is None else spared[owner]
-            judged = _as_of_late(judged, judge_people(*parts, error, covered, spared)[0], owner)
+            judged = _as_of_late(judged, judge_people(*parts, error, around.at(owner), spared)[0], owner)
     unknown, labels, right, rest = told.right
     classes = len(told.people.share)
     mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
@@ -123,18 +128,18 @@ def judge(
 
 def believe(
     rows: Rows, fits: Sequence[Fit], weights: Floats, shares: dict[str, float], people: bool,
-    alone: Bools | None = None, covered: Bools | None = None, owner: Ints | None = None,
+    alone: Bools | None = None, around: Around = NOBODY_NEAR, owner: Ints | None = None,
     spared: Ints | None = None,
 ) -> Belief:  # fmt: skip
     """Sum up the hypotheses.
 
     `people`: whether contributors are known.
-    `alone`, `covered`: labels that rest on their contributor alone, and contributors whose rows others cover.
+    `alone`, `around`: labels that rest on their contributor alone, and who others are near contributors.
     `owner`: which contributor each of those in the fit is a part of; None where all are whole.
     `spared`: who is not to be accused, see `decide`; None: nobody.
     """
-    judged = judge(tell(rows, fits, weights), fits, weights, people, covered, owner, spared)
-    return replace(believe_rows(rows, fits, weights, judged, shares, alone, owner), covered=covered)
+    judged = judge(tell(rows, fits, weights), fits, weights, people, around, owner, spared)
+    return replace(believe_rows(rows, fits, weights, judged, shares, alone, owner), around=around)
 
 
 def believe_rows(
@@ -145,6 +150,9 @@ def believe_rows(
     said = mixed(weights, [fit.truth for fit in fits])
     at, people = (np.arange(rows.n), rows.y), judged.people
     truth = np.where(_known(rows)[:, None], said, judged.error.truth(said))
+    if rows.shared and rows.item is not None:
+        # One truth for all rows of an item: two labels of it are not both likely.
+        truth = join_posteriors(truth, rows.item)[rows.item]
     p = np.clip(truth[at], 1e-9, 1 - 1e-9)
     if judged.mirror >= 0.5:
         # Nobody's word counts for more than another's: labels are as right as they are usual for their item.
@@ -165,14 +173,16 @@ def believe_rows(
 
 
 def judge_people(
-    sums: Tally, types: Floats, vouched: Floats, voices: Floats, rate: Collective, covered: Bools | None,
-    spared: Ints | None, alone: bool = False,
+    sums: Tally, types: Floats, vouched: Floats, voices: Floats, excused: Floats, rate: Collective,
+    around: Around, spared: Ints | None, alone: bool = False,
 ) -> tuple[Contributor, float, Floats]:  # fmt: skip
     """Verdicts, the probability that those who contradict the others are right, and who contradicts them.
 
+    `excused`: labels that nothing but predictions speaks of, and these against: whether classes overlap there
+    or all err nobody can tell, so that intervals go down to all of them being wrong.
     `alone`: no predictions tell what is right: of two people who differ either may be the one who guesses.
     """
-    found = worth.worth_of(sums, types[:, 0], vouched)
+    found = worth.worth_of(sums, types[:, 0], vouched, around.nearby)
     # Who looks, and is right less often than by chance, has another answer.
     below = (found.right * (found.guessed[:, None] > GRID)).sum(axis=1)
     against = (below * (1 - types[:, 1]) > 0.5).astype(np.float64)
@@ -185,7 +195,16 @@ def judge_people(
     mirror = verdicts.mirrored(against, voices, alike)
     stands = worth.standing(found, rate, len(sums.share))
     drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
+    # What is known of enough of somebody's rows needs nobody near.
+    covered = None if around.covered is None else around.covered | (sums.known >= verdicts.ENOUGH_ROWS)
     judged = judged_by(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
+    excess = np.maximum(excused, 0.0) / np.maximum(found.rows, 1)
+    low, high = np.maximum(judged.low - excess, 0.0), judged.high
+    if around.nearby is not None:
+        # Where others look less right as well, it may be predictions that are wrong.
+        high = np.minimum(high / around.nearby, 1.0)
+    kappa_low, kappa_high = kappa_of(low, found.guessed), kappa_of(high, found.guessed)
+    judged = replace(judged, low=low, high=high, reliability_low=kappa_low, reliability_high=kappa_high)
     return judged, mirror, against
 
 
@@ -278,11 +297,21 @@ def judged_by(
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
     words, false = verdicts.decide(chances, blind, covered, mirror, spared)
     mean, (low, high) = shares @ GRID, worth.interval(shares)
-    # Where every guess is right kappa is nothing, and right less often than by any guess is as bad as can be.
-    room = np.where(guessed < 1 - 1e-9, 1 - guessed, np.inf)
-    kappa, kappa_low, kappa_high = (np.maximum((x - guessed) / room, -1.0) for x in (mean, low, high))
-    rest = stands.expected.mean(axis=1), *_resting_on(found), _settled_by(found, words), false
+    kappa, kappa_low, kappa_high = (kappa_of(x, guessed) for x in (mean, low, high))
+    # Of who is alone so many rows must be known that nobody else is needed.
+    lacking = np.ceil(verdicts.ENOUGH_ROWS - found.known * found.rows).astype(np.int64)
+    settled = np.maximum(_settled_by(found, words), np.where(covered, 0, lacking))
+    rest = stands.expected.mean(axis=1), *_resting_on(found), settled, false
     return Contributor(words, mean, low, high, kappa, kappa_low, kappa_high, *rest)
+
+
+def kappa_of(right: Floats, guessed: Floats) -> Floats:
+    """How far from guessing to always right.
+
+    Where every guess is right it is nothing, and right less often than by any guess is as bad as can be.
+    """
+    room = np.where(guessed < 1 - 1e-9, 1 - guessed, np.inf)
+    return np.asarray(np.maximum((right - guessed) / room, -1.0))
 
 
 def _resting_on(found: Worth) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from anml.core.people.collective import Collective
 from anml.core.people.judge import judged_by
 from anml.core.people.numbers import NumericFit
 from anml.core.people.params import SKILL
+from anml.core.people.words import LESS, RELIABLE, UNSURE
 from anml.core.people.worth import Worth
 
 # A number further from where others expect it than two natural spreads, which hold 95% of what is usual,
@@ -45,4 +46,8 @@ def judge_numbers(
     judged = judged_by(
         found, exact, exact.posterior(), blind, covered, verdicts.mirrored(against, rows), other
     )
-    return replace(judged, habits=list(fit.habits)), against
+    # Whose numbers are not believed as they stand is not as reliable as others, however near they lie.
+    instead = np.where(ordinary <= 1 - verdicts.SURELY, LESS, UNSURE)
+    apart = (ordinary < 0.5) & (np.array(judged.verdict) == RELIABLE)
+    words = [str(word) for word in np.where(apart, instead, judged.verdict)]
+    return replace(judged, verdict=words, habits=list(fit.habits)), against

@@ -15,7 +15,7 @@ FACTORS = {
     24.0: "hours for days", 60.0: "a factor of 60", 10.0: "a factor of 10", 100.0: "a factor of 100",
     1000.0: "a factor of 1000", -1.0: "the sign turned round",
 }  # fmt: skip
-FAHRENHEIT = (1.8, 32.0)
+FAHRENHEIT, CELSIUS = (1.8, 32.0), (1 / 1.8, -32 / 1.8)
 # A factor is that of a unit if it is this near; one that is nearer to 1 than the second is a habit of scale.
 NEAR, OTHER = 0.05, 0.2
 # Nats by which other units must explain a contributor's numbers better, for every parameter of a line.
@@ -34,10 +34,11 @@ class Units(NamedTuple):
         if not self.other[who]:
             return ""
         slope, shift = float(self.slope[who]), float(self.shift[who])
-        if abs(slope / FAHRENHEIT[0] - 1) < NEAR and shift > 10:
-            return "other units: Fahrenheit for Celsius"
-        if abs(slope * FAHRENHEIT[0] - 1) < NEAR and shift < -5:
-            return "other units: Celsius for Fahrenheit"
+        if shift:
+            # A line that does not go through 0 is steeper where predictions are timid.
+            lines = {FAHRENHEIT: "Fahrenheit for Celsius", CELSIUS: "Celsius for Fahrenheit"}
+            named = [text for (b, a), text in lines.items() if abs(slope / b - 1) < OTHER and shift / a > 0.5]
+            return f"other units: {named[0] if named else f'×{slope:.3g} {shift:+.3g}'}"
         for factor, name in FACTORS.items():
             if abs(slope / factor - 1) < NEAR or abs(slope * factor - 1) < NEAR:
                 return f"other units: ×{slope:.3g} ({name}, or the reverse)"
@@ -89,7 +90,9 @@ def _against(centre: Floats, own: Floats, usual: float) -> tuple[float, float, b
     ]
     best = int(np.argmax(gains))
     b, a, _ = lines[best]
-    another = b < 0 or (b > 0 and abs(np.log(b)) > OTHER)
+    # In the others' units they are about as near as the others' are: any noise has some slope.
+    near = _size(own - a - b * centre, even) <= 2 * usual * abs(b)
+    another = near and b != 0 and (b < 0 or abs(np.log(b)) > OTHER)
     # A number that is off by less than the others' own scatter is in the same units.
     return b, a, bool(gains[best] > 0 and before > 2 * usual and another)
 

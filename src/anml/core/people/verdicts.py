@@ -77,7 +77,9 @@ def decide(
     """
     surely = chances.guessing * (1 - mirrored)
     why = np.zeros(len(surely)) if spared is None else spared
-    accused = discovered(surely * ((chances.rows >= ENOUGH_ROWS) & covered & (why == 0)))
+    # Where others do no better on comparable rows, there is nothing to accuse anybody of.
+    worse = (chances.rows >= ENOUGH_ROWS) & covered & (why == 0) & (chances.less >= SURELY)
+    accused = discovered(surely * worse)
     against = (chances.against > 0.5) & ~blind
     words = np.full(len(surely), UNSURE, dtype=object)
     words[(chances.no_more <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE

@@ -100,17 +100,18 @@ def tally_rows(
     )  # fmt: skip
 
 
-def worth_of(sums: Tally, ordinary: Floats, vouched: Floats) -> Worth:
+def worth_of(sums: Tally, ordinary: Floats, vouched: Floats, nearby: Floats | None = None) -> Worth:
     """Posterior of every contributor's share of right labels.
 
-    Each is `ordinary`, of the population, with this probability, and `vouched` for by log-odds (K,).
+    Each is `ordinary`, of the population, with this probability, and `vouched` for by log-odds (K,). Others
+    `nearby` have such a share of the right labels that they have elsewhere (K,); None: everywhere alike.
     """
     rows, share = sums.rows.sum(axis=1), sums.share / sums.share.sum()
     guessed = (sums.given + PSEUDO * share) @ share / (rows + PSEUDO)
     alone = special.softmax(sums.logs, axis=1)
     for _ in range(2):
         # The second time those who hardly do better than guessing are no measure for others.
-        expected = comparable(sums.rows, sums.right, ordinary)
+        expected = comparable(sums.rows, sums.right, ordinary) * (1.0 if nearby is None else nearby)
         prior, drawn = _population(alone, expected, guessed, vouched, rows)
         right = _posterior(alone, prior)
         better = (right * ((guessed + HARDLY * (1 - guessed))[:, None] < GRID)).sum(axis=1)
