@@ -116,6 +116,12 @@ class Factors:
                 total += inputs
         return total
 
+    def distances(
+        self, others: "Factors", mine: Tensor, theirs: Tensor, room: Tensor | None = None
+    ) -> Tensor:
+        """Squared distances of these samples' gradients to others', (n, m), by the norms of both."""
+        return self.products(others, room).mul_(-2.0).add_(mine.unsqueeze(1)).add_(theirs)
+
 
 def formed_part(gradients: Tensor) -> LayerFactor:
     """Gradients that were formed after all, (n, parameters), as one layer with delta one."""

@@ -6,7 +6,7 @@ from layer_checks import assert_reads, made, normal
 from torch import nn
 
 from anml.gradients.factors import LayerFactor
-from anml.gradients.layers.linear import linear, outer
+from anml.gradients.layers.rules import linear, outer
 from anml.gradients.parts import SequenceFactor
 
 
