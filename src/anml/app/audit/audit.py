@@ -13,6 +13,7 @@ from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame, suggestions
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, versions
+from anml.app.audit.values import kinds_of
 from anml.app.relabel.queue import ANSWER
 from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame
@@ -176,6 +177,7 @@ def _result(
         items=item_frame(prepared, found),
         false_accusations=0.0 if judged is None else judged.false_accusations,
         doubtful=_doubt(found),
+        kinds=kinds_of(table.frame, columns),
     )
 
 
