@@ -131,6 +131,21 @@ class TestTrainer:
                 gpt(), settings(tmp_path), train_dataset=sentences().shuffle(seed=1), weighting=weighting
             )
 
+    @pytest.mark.parametrize("kind", ["torch", "numpy", "pandas", "stream", "filtered"])
+    def test_weights_are_found_in_every_form(self, kind):
+        frame = pd.DataFrame({"key": [f"k{at}" for at in range(N)], "x": np.linspace(-1, 1, N)})
+        frame["label"] = (frame.x > 0).astype(int)
+        audit = anml.audit(frame, label="label", key="key", features=["x"], compare=False)
+        data = datasets.Dataset.from_pandas(frame)
+        if kind in ("stream", "filtered"):
+            mixed = data.shuffle(seed=1).filter(lambda each: each["x"] > -0.5)
+            given = mixed.to_iterable_dataset(num_shards=2) if kind == "stream" else mixed
+            found = audit.weights_for(given, key="key")
+            wanted = audit.samples.set_index("key").weight[list(mixed["key"])]
+        else:
+            found, wanted = audit.weights_for(data.with_format(kind)), audit.samples.weight
+        np.testing.assert_array_equal(found.w, wanted)
+
     def test_a_stream_without_names_is_refused(self, tmp_path):
         data = sentences().to_iterable_dataset()
         given = {"train_dataset": data, "data_collator": padded, "weighting": uniform()}
