@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anml.gradients.factors import formed_part
+from anml.gradients.factors import SequenceFactor, formed_part
 from anml.gradients.layers.rules import Read, outer, trained
-from anml.gradients.parts import SequenceFactor
 
 
 class Maps(NamedTuple):

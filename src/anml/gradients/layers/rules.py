@@ -10,8 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anml.gradients.factors import LayerFactor, Part, formed_part
-from anml.gradients.parts import FormedWhenNeeded, LookupFactor, SequenceFactor
+from anml.gradients.factors import (
+    FormedWhenNeeded,
+    LayerFactor,
+    LookupFactor,
+    Part,
+    SequenceFactor,
+    formed_part,
+)
 
 # Parts by the names of the layer's parameters that they cover, in the order in which they are formed.
 Read = dict[tuple[str, ...], Part]
