@@ -110,6 +110,20 @@ def test_an_engine_keeps_the_kinds_that_memory_keeps(kinds, tmp_path):
         assert queue.height
 
 
+def test_the_items_column_comes_once():
+    """Another column of that name, which is an identifier, is a key."""
+    frame = crowd(items=40)[0].select("task", "label", "contributor").drop_nulls()
+    numbers = frame.with_columns(item=pl.col("task").str.slice(1).cast(pl.Int64)).drop("task")
+    found = anml.audit(numbers, label="label", contributor="contributor", item="item", compare=False).samples
+    assert found["item"].dtype == pl.Int64
+    assert "key_item" not in found.columns
+    named = frame.with_columns(item=pl.int_range(pl.len()) + 1000)
+    names = {"label": "label", "contributor": "contributor", "item": "task", "key": "item"}
+    found = anml.audit(named, **names, compare=False).samples
+    assert found["key_item"].to_list() == named["item"].to_list()
+    assert found["item"].to_list() == named["task"].to_list()
+
+
 class TestIndex:
     data = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=[7, 8, 9])
 
