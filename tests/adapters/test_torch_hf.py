@@ -498,6 +498,18 @@ class TestRefused:
         with pytest.raises(UnsupportedError, match="Mine draws by a Repeats, which draws by weight"):
             Mine(bert(), args, train_dataset=Examples(48), weighting=uniform(48), by="draws").train()
 
+    def test_a_trainer_that_makes_its_dataset_anew(self, tmp_path):
+        class Shuffling(Trainer):
+            def __init__(self, *args, train_dataset, **more):
+                order = np.random.default_rng(0).permutation(len(train_dataset))
+                super().__init__(*args, train_dataset=[train_dataset[int(at)] for at in order], **more)
+
+        class Mine(Weighted, Shuffling):
+            pass
+
+        with pytest.raises(InputError, match="Mine made its train_dataset anew"):
+            Mine(bert(), settings(tmp_path), train_dataset=Examples(48), weighting=uniform(48))
+
     def test_a_trainer_with_a_loader_of_its_own(self, tmp_path):
         class Loading(Trainer):
             def get_train_dataloader(self):

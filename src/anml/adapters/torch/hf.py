@@ -29,7 +29,7 @@ class Weighted:
         self.by = one_of("by", by, ("loss", "draws"))
         weighting_of(weighting)
         self.weighting = weighting
-        handed = signature(super().__init__).bind_partial(*args, **more).arguments.get("train_dataset")
+        handed = {**dict(zip(signature(super().__init__).parameters, args, strict=False)), **more}
         super().__init__(*args, **more)
         me: Any = self
         given, count = me.train_dataset, len(self._weights())
@@ -40,7 +40,7 @@ class Weighted:
         name, values = getattr(weighting, "rows", None) or ("", [])
         if name in (getattr(given, "column_names", None) or ()) and list(given[name]) != values:
             raise InputError(f"{name!r} of the train_dataset is not that of the weights: ask for them again")
-        if not _same_order(handed, given):
+        if not _same_order(handed.get("train_dataset"), given):
             raise InputError(
                 f"{type(self).__name__} made its train_dataset anew, and no column shows that rows kept "
                 "their order: prepare them before it does, and ask for the weights of what comes out"
