@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import anml
+from anml.app.audit.request import Request
+from anml.app.audit.train import predict_table, train_table
 from anml.app.audit.values import as_texts, by_index, kinds_of, typed
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
@@ -108,6 +110,16 @@ def test_an_engine_keeps_the_kinds_that_memory_keeps(kinds, tmp_path):
         assert queue.schema == memory.relabel().schema
         assert queue["given"].dtype == kinds["label"]
         assert queue.height
+
+
+def test_a_model_predicts_in_the_kind_of_its_labels(tmp_path):
+    frame = table()
+    train_table(frame, Request(label="label", contributor="who", compare=False), model="logistic").save(
+        tmp_path
+    )
+    found = predict_table(tmp_path, frame)["label"]
+    assert found.dtype == pl.Int64
+    assert (found.to_numpy() == frame["label"]).mean() > 0.9
 
 
 def test_the_items_column_comes_once():
