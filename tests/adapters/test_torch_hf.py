@@ -472,6 +472,56 @@ class TestRefused:
         with pytest.raises(UnsupportedError, match="cannot be drawn from by weight"):
             self.train(tmp_path, data=Stream(), args={"max_steps": 2}, by="draws")
 
+    def test_rows_that_say_they_are_others(self, tmp_path):
+        numbered = [{**each, "sample_index": 47 - at} for at, each in enumerate(Examples(48))]
+        with pytest.raises(InputError, match=r"row \d+ of the train_dataset says that it is row \d+"):
+            self.train(tmp_path, data=numbered)
+
+    def test_a_trainer_that_draws_by_itself(self, tmp_path):
+        class Repeats(torch.utils.data.Sampler):
+            """Each row twice in turn, as losses over groups of answers need them."""
+
+            def __len__(self):
+                return 96
+
+            def __iter__(self):
+                return iter(np.repeat(np.arange(48), 2).tolist())
+
+        class Grouping(Trainer):
+            def _get_train_sampler(self, train_dataset=None):
+                return Repeats()
+
+        class Mine(Weighted, Grouping):
+            pass
+
+        args = settings(tmp_path)
+        with pytest.raises(UnsupportedError, match="Mine draws by a Repeats, which draws by weight"):
+            Mine(bert(), args, train_dataset=Examples(48), weighting=uniform(48), by="draws").train()
+
+    def test_a_trainer_that_makes_its_dataset_anew(self, tmp_path):
+        class Shuffling(Trainer):
+            def __init__(self, *args, train_dataset, **more):
+                order = np.random.default_rng(0).permutation(len(train_dataset))
+                super().__init__(*args, train_dataset=[train_dataset[int(at)] for at in order], **more)
+
+        class Mine(Weighted, Shuffling):
+            pass
+
+        with pytest.raises(InputError, match="Mine made its train_dataset anew"):
+            Mine(bert(), settings(tmp_path), train_dataset=Examples(48), weighting=uniform(48))
+
+    def test_a_trainer_with_a_loader_of_its_own(self, tmp_path):
+        class Loading(Trainer):
+            def get_train_dataloader(self):
+                return DataLoader(self.train_dataset, batch_size=16)
+
+        class Mine(Weighted, Loading):
+            pass
+
+        args = settings(tmp_path)
+        with pytest.raises(UnsupportedError, match="Mine has a loader of its own"):
+            Mine(bert(), args, train_dataset=Examples(48), weighting=uniform(48), by="draws").train()
+
     @staticmethod
     def train(folder, data=None, args=None, **more):
         given = data or Examples(48)

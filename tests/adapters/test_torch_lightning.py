@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, TensorDataset
 
 pl = pytest.importorskip("lightning.pytorch", reason="needs the extra lightning")
 
 from anml.adapters.torch import Reweigher, WeightedSampler  # noqa: E402
 from anml.adapters.torch.lightning import ReweighCallback  # noqa: E402
+from anml.core.errors import UnsupportedError  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -40,8 +41,8 @@ def data():
     return x, torch.where(torch.as_tensor(wrong), 1 - truth, truth), who, wrong
 
 
-def fitted(folder, epochs=4, resume=None, workers=0, saves=(), recipe="evidence", **settings):
-    """Train, and save a checkpoint after each of some batches."""
+def fitted(folder, epochs=4, resume=None, workers=0, saves=(), recipe="evidence", sampled=True, **settings):
+    """Train, and save a checkpoint after each of some batches; `sampled` is False with a batch sampler."""
     x, y, who, _ = data()
     reweigher = Reweigher(x, y, contributor=who, recipe=recipe, every=4, held_out=0)
     sampler = WeightedSampler(reweigher, size=200)
@@ -57,7 +58,10 @@ def fitted(folder, epochs=4, resume=None, workers=0, saves=(), recipe="evidence"
         enable_model_summary=False, default_root_dir=folder, use_distributed_sampler=False,
         callbacks=[ReweighCallback(reweigher, sampler), Saves()], enable_checkpointing=False, **settings,
     )  # fmt: skip
-    loader = DataLoader(TensorDataset(x, y), batch_size=20, sampler=sampler, num_workers=workers)
+    how = {"batch_size": 20, "sampler": sampler}
+    if not sampled:
+        how = {"batch_sampler": BatchSampler(sampler, 20, drop_last=False)}
+    loader = DataLoader(TensorDataset(x, y), num_workers=workers, **how)
     module = Net()
     trainer.fit(module, loader, ckpt_path=resume)
     return module, reweigher, trainer
@@ -70,15 +74,37 @@ def test_weights_follow_the_model(tmp_path):
     assert reweigher.weights[wrong].mean() < 0.5 * reweigher.weights[~wrong].mean()
 
 
-@pytest.mark.parametrize(("workers", "batch"), [(0, 3), (2, 3), (0, 9)])
+@pytest.mark.parametrize(
+    ("workers", "batch", "sampled"), [(0, 3, True), (2, 3, True), (0, 9, True), (0, 3, False), (2, 3, False)]
+)
 @pytest.mark.parametrize("recipe", ["evidence", "krum"])
-def test_stopped_within_an_epoch_or_at_its_end_it_goes_on_to_the_bit(recipe, workers, batch, tmp_path):
-    whole, followed, _ = fitted(tmp_path, workers=workers, recipe=recipe, saves=[(2, batch)])
-    again, resumed, _ = fitted(tmp_path, workers=workers, recipe=recipe, resume=tmp_path / "at.ckpt")
+def test_stopped_within_an_epoch_or_at_its_end_it_goes_on(recipe, workers, batch, sampled, tmp_path):
+    """To the bit."""
+    how = {"workers": workers, "recipe": recipe, "sampled": sampled}
+    whole, followed, _ = fitted(tmp_path, saves=[(2, batch)], **how)
+    again, resumed, _ = fitted(tmp_path, resume=tmp_path / "at.ckpt", **how)
     assert (resumed.steps, resumed.epochs) == (followed.steps, followed.epochs) == (40, 4)
     np.testing.assert_array_equal(resumed.weights, followed.weights)
     for p, q in zip(whole.parameters(), again.parameters(), strict=True):
         assert torch.equal(p, q)
+
+
+def test_batches_of_no_size_are_refused(tmp_path, monkeypatch):
+    class Uneven(BatchSampler):
+        def __init__(self, sampler, size, drop_last):
+            super().__init__(sampler, size, drop_last)
+            del self.batch_size
+
+        def __iter__(self):
+            rows = list(self.sampler)
+            return iter((rows[:3], rows[3:]))
+
+        def __len__(self):
+            return 2
+
+    monkeypatch.setitem(fitted.__globals__, "BatchSampler", Uneven)
+    with pytest.raises(UnsupportedError, match="a Uneven has none to ask for"):
+        fitted(tmp_path, sampled=False)
 
 
 def test_accumulated_batches_are_one_step(tmp_path):

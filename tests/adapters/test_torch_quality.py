@@ -66,6 +66,25 @@ def test_every_choice_agrees_with_exact_and_finds_wrong_labels(trained, settings
     assert wrong[anml.weigh(found, recipe="krum").kept].mean() < 0.12
 
 
+class Shuffled(IterableDataset):
+    def __init__(self, x, y, named):
+        self.rows, self.named = list(zip(x, y, strict=True)), named
+
+    def __iter__(self):
+        for at in torch.randperm(len(self.rows)).tolist():
+            x, y = self.rows[at]
+            yield {"input": x, "y": y, "sample_index": at} if self.named else (x, y)
+
+
+def test_a_stream_in_another_order_each_time_must_name_its_rows():
+    x, y = torch.randn(60, 4), torch.arange(60) % 3
+    module = nn.Linear(4, 3)
+    with pytest.raises(InputError, match="another order each time"):
+        module_quality(module, Shuffled(x, y, named=False))
+    found = module_quality(module, Shuffled(x, y, named=True))
+    np.testing.assert_allclose(found, module_quality(module, x, y), atol=1e-5)
+
+
 class Stream(IterableDataset):
     def __init__(self, x, y):
         self.x, self.y = x, y

@@ -8,9 +8,8 @@ from torch import nn
 from anml.core.errors import InputError, UnsupportedError
 from anml.gradients import modules
 from anml.gradients.batches import Batch, Readout, in_evaluation, run
-from anml.gradients.factors import LayerFactor, formed_part
+from anml.gradients.factors import FormedWhenNeeded, LayerFactor, SequenceFactor, formed_part
 from anml.gradients.modules import covered_batches, exact_factors, settled, sketched_factors
-from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
 from anml.gradients.record import Covered
 from formed_gradients import assert_same_distances, explicit_gradients, module_factors, stack
 

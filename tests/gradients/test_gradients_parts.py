@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from anml.gradients import parts
-from anml.gradients.factors import LayerFactor
-from anml.gradients.parts import FormedWhenNeeded, LookupFactor, SequenceFactor
+from anml.gradients import factors
+from anml.gradients.factors import FormedWhenNeeded, LayerFactor, LookupFactor, SequenceFactor
 
 
 def normal(*shape, seed=0):
@@ -43,7 +42,7 @@ class TestEveryPart:
 
     @pytest.mark.parametrize("block", [1, 7, 2**22])
     def test_blocks_of_any_size_give_the_same(self, make, block, monkeypatch):
-        monkeypatch.setattr(parts, "BLOCK", block)
+        monkeypatch.setattr(factors, "BLOCK", block)
         one = make()
         torch.testing.assert_close(one.products(one), one.formed() @ one.formed().T)
 

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from anml.gradients import sketch
-from anml.gradients.factors import LayerFactor, formed_part
-from anml.gradients.parts import LookupFactor, SequenceFactor
+from anml.gradients.factors import LayerFactor, LookupFactor, SequenceFactor, formed_part
 from anml.gradients.record import Covered
 from anml.gradients.sketch import CountSketch
 

@@ -80,24 +80,15 @@ def blocks(updates: Updates, size: int = BLOCK) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def gram(updates: Updates) -> Floats:
-    """Inner products of all pairs of updates, measured from their mean, exact to about 1e-6 of the largest.
-
-    Distances are what matters, and they do not depend on where updates are measured from; near their mean
-    the least is lost to rounding. Sums over blocks are kept in double precision.
-    """
-    n = len(updates)
-    total = np.zeros((n, n))
-    for block in blocks(updates):
-        part = updates[:, block]
-        centred = part - part.mean(axis=0)
-        total += centred @ centred.T
-    return total
-
-
 def squared_distances(updates: Updates) -> Floats:
-    """Squared distances of all pairs of updates, with zeros on the diagonal."""
-    products = gram(updates)
+    """Squared distances of all pairs of updates, with zeros on the diagonal.
+
+    They do not depend on where updates are measured from: from their mean the least is lost to rounding.
+    """
+    products = np.zeros((len(updates), len(updates)))
+    for block in blocks(updates):
+        centred = updates[:, block] - updates[:, block].mean(axis=0)
+        products += centred @ centred.T
     norms = np.diag(products)
     apart = np.maximum(norms[:, None] + norms[None] - 2 * products, 0.0)
     np.fill_diagonal(apart, 0.0)

@@ -85,7 +85,7 @@ def _first_bound(factors: Factors, norms: Tensor, k: int, seed: int) -> Tensor:
     bound = torch.empty_like(norms)
     for start in range(0, n, 8_192):
         rows = slice(start, start + 8_192)
-        tile = factors.take(rows).products(others).mul_(-2.0).add_(norms[rows].unsqueeze(1)).add_(theirs)
+        tile = factors.take(rows).distances(others, norms[rows], theirs)
         own = torch.arange(start, start + len(tile), device=device).unsqueeze(1)
         bound[rows] = _smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
     return bound
@@ -112,8 +112,7 @@ def _without_lists(state: Nearest, factors: Factors, norms: Tensor, rows: slice,
     across = torch.arange(columns.start, columns.stop, device=norms.device)
     for start in range(rows.start, rows.stop, 2_048):
         some = slice(start, min(start + 2_048, rows.stop))
-        tile = factors.take(some).products(others).mul_(-2.0)
-        tile.add_(norms[some].unsqueeze(1)).add_(norms[columns])
+        tile = factors.take(some).distances(others, norms[some], norms[columns])
         own = torch.arange(some.start, some.stop, device=norms.device).unsqueeze(1)
         tile.masked_fill_(own == across, torch.inf)
         k = state.best.shape[1]

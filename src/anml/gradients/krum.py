@@ -62,8 +62,7 @@ def _once_per_pair(factors: Factors, k: int, side: int) -> Tensor:
             if j < i:
                 continue
             rows, columns = slice(i, i + side), slice(j, j + side)
-            tile = first.products(second, room)
-            tile.mul_(-2.0).add_(norms[rows].unsqueeze(1)).add_(norms[columns])
+            tile = first.distances(second, norms[rows], norms[columns], room)
             if i == j:
                 tile.fill_diagonal_(torch.inf)
             else:
@@ -98,9 +97,8 @@ def _distances(
     factors: Factors, others: Factors, norms: Tensor, other_norms: Tensor, positions: Tensor, rows: slice
 ) -> Tensor:
     """Squared distances of some rows to all others; a sample is infinitely far from itself."""
-    block = factors.take(rows)
-    tile = block.products(others).mul_(-2.0).add_(norms[rows].unsqueeze(1)).add_(other_norms).clamp_min_(0.0)
-    own = torch.arange(rows.start, rows.start + len(block), device=tile.device)
+    tile = factors.take(rows).distances(others, norms[rows], other_norms).clamp_min_(0.0)
+    own = torch.arange(rows.start, rows.start + len(tile), device=tile.device)
     at = torch.searchsorted(positions, own).clamp_max_(len(positions) - 1)
     itself = positions[at] == own
     tile[itself.nonzero().squeeze(1), at[itself]] = torch.inf

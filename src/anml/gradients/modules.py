@@ -23,10 +23,9 @@ from anml.gradients.batches import (
     precise,
     rows_of,
 )
-from anml.gradients.factors import Factors, Part, formed_part
+from anml.gradients.factors import Factors, FormedWhenNeeded, Part, SequenceFactor, explicit, formed_part
 from anml.gradients.losses import loss_of, sample_losses
 from anml.gradients.own_loss import loss_as_trained
-from anml.gradients.parts import FormedWhenNeeded, SequenceFactor
 from anml.gradients.record import Covered, Unreadable, read, unread
 from anml.gradients.selfcheck import SelfCheck, flat, same_within
 from anml.gradients.sketch import FORMED, SIZE, CountSketch
@@ -88,7 +87,7 @@ def sketched_factors(
         sketch = sketch or CountSketch(parameters, size, seed, value.device)
         kept.append(sketch.of(covered))
         losses.append(value)
-    return Factors([formed_part(torch.cat(kept))], torch.cat(losses))
+    return explicit(torch.cat(kept), torch.cat(losses))
 
 
 def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readout) -> Iterator[WithLoss]:

@@ -105,8 +105,7 @@ def _members(cells: list[Tensor], order: Tensor, probes: int, k: int) -> Tensor:
 
 
 def _in_cells(factors: Factors, norms: Tensor, rows: Tensor, others: Tensor, k: int) -> Tensor:
-    distance = factors.take(rows).products(factors.take(others))
-    distance = distance.mul_(-2).add_(norms[rows].unsqueeze(1)).add_(norms[others]).clamp_min_(0)
+    distance = factors.take(rows).distances(factors.take(others), norms[rows], norms[others]).clamp_min_(0)
     distance[rows.unsqueeze(1) == others] = torch.inf
     return torch.topk(distance, min(k, len(others) - 1), dim=1, largest=False, sorted=False).values.sum(1)
 

@@ -14,8 +14,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from anml.gradients.factors import Part, formed_part
 from anml.gradients.layers import attention
-from anml.gradients.layers.reading import Read
-from anml.gradients.layers.rules import readable, rule_of
+from anml.gradients.layers.rules import Read, readable, rule_of
 from anml.gradients.losses import SampleLoss, sample_losses
 
 Forward = Callable[[], Any]

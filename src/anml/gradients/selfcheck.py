@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from anml.gradients.parts import FormedWhenNeeded
+from anml.gradients.factors import FormedWhenNeeded
 from anml.gradients.record import Covered
 from anml.gradients.sketch import FORMED
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from anml.gradients.factors import LayerFactor, Part
-from anml.gradients.parts import LookupFactor
+from anml.gradients.factors import LayerFactor, LookupFactor, Part
 from anml.gradients.record import Covered
 
 SIZE = 4_096

@@ -1,6 +1,7 @@
 """Plain columns: text, numbers, truth values, dates, instants (UTC); NaN and empty text are missing."""
 
 import hashlib
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,24 @@ def as_text(series: pl.Series) -> pl.Series:
         if bool(((known == known.round()) & (known.abs() < 2**53)).all()):
             series = series.cast(pl.Int64)
     return series if series.dtype == pl.String else series.cast(pl.String)
+
+
+def from_text(series: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """What `as_text` wrote, in its own kind again; null for text that is none."""
+    if dtype.is_numeric():
+        return series.cast(dtype, strict=False)
+    texts = series.unique().drop_nulls().to_list()
+    values = pl.Series([_read_back(text, dtype) for text in texts], dtype=dtype)
+    return series.replace_strict(pl.Series(texts, dtype=pl.String), values, default=None, return_dtype=dtype)
+
+
+def _read_back(text: str, dtype: pl.DataType) -> Any:
+    if dtype == pl.Boolean:
+        return {"true": True, "false": False}.get(text)
+    try:
+        return date.fromisoformat(text) if dtype == pl.Date else datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def text_array(series: pl.Series) -> npt.NDArray[np.str_]:

@@ -42,15 +42,15 @@ class Audit:
         self.table, self.folder = table, Path()
         self._like = like
 
-        def own(frame: pl.DataFrame) -> pl.DataFrame:
-            return typed(frame, table, result.columns)
-
         # Rows of tags, spans and boxes are made of those of a table, and are not those of its index.
         same = result.shape is None or result.shape.kind in (PREFERENCE, GRADES)
         rows = result.samples["row"].to_numpy() if same else None
-        self.samples: Any = to_native(own(result.samples), like, rows)
-        self.contributors: Any = to_native(own(result.contributors), like)
-        self.items: Any = None if result.items is None else to_native(own(result.items), like)
+        self.samples: Any = self._native(result.samples, rows)
+        self.contributors: Any = self._native(result.contributors)
+        self.items: Any = None if result.items is None else self._native(result.items)
+
+    def _native(self, frame: pl.DataFrame, rows: Ints | None = None) -> Any:
+        return to_native(typed(frame, self.result.kinds), self._like, rows)
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report as one self-contained HTML file."""
@@ -71,7 +71,7 @@ class Audit:
         if path is not None:
             place, source = self.result.data.get("path"), source_of_audit(self.result, self.table)
             write_list(looking, source, None if place is None else Path(place), format, Path(path))
-        return to_native(looking.rows, self._like)
+        return self._native(looking.rows)
 
     def weights_for(self, data: Any, key: str | None = None) -> Weighting:
         """Weights of the rows of a dataset that is trained on, in its order; not kept is what was not judged.
@@ -198,7 +198,7 @@ def relabel(
         given = None if data is None else Path(data)
         place = given or Path(run, str(found.data.get("path")))
         write_list(looking, source_of(found, Path(run), given), place, format, Path(out))
-    return looking.rows
+    return typed(looking.rows, found.kinds)
 
 
 def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -> Any:

@@ -1,15 +1,23 @@
 """Results hold what the table held; frames beside it go by its index, or are refused."""
 
+from datetime import UTC, date, datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import anml
-from anml.app.audit.values import by_index, typed
+from anml.app.audit.request import Request
+from anml.app.audit.train import predict_table, train_table
+from anml.app.audit.values import as_texts, by_index, kinds_of, typed
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
+from anml.intake.plain import as_text
 from anml.intake.tables import read_table
+from engine_tables import crowd, written
+
+MOMENT = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def table(n=90):
@@ -44,20 +52,88 @@ def test_the_record_keeps_text(audit):
         ([3, 1, 3], pl.Int64),
         ([0.5, 1.0, 0.5], pl.Float64),
         (["x", "y", "x"], pl.String),
+        ([date(2025, 1, 2), date(2024, 3, 4), date(2025, 1, 2)], pl.Date),
+        ([MOMENT, MOMENT.replace(microsecond=7), MOMENT], pl.Datetime("us", "UTC")),
+        ([7.0, 8.0, 7.0], pl.Float64),
     ],
 )
 def test_every_kind_comes_back(values, kind):
-    given = read_table(pl.DataFrame({"label": values, "f": [1.0, 2.0, 3.0]}))
-    text = [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
-    found = typed(pl.DataFrame({"label": text}), given, Columns("label"))
-    assert found["label"].dtype == kind
+    given = read_table(pl.DataFrame({"label": values, "f": [1.0, 2.0, 3.0]})).frame
+    text = pl.DataFrame({"label": as_text(given["label"]), "suggested": as_text(given["label"])[[0, 0, 0]]})
+    found = typed(text, kinds_of(given, Columns("label")))
+    assert found.schema == {"label": kind, "suggested": kind}
     assert found["label"].to_list() == values
+    assert as_texts(found).equals(text)
 
 
 def test_a_name_that_is_no_value_leaves_text():
-    given = read_table(pl.DataFrame({"label": [1, 2], "who": [5, 6]}))
-    found = typed(pl.DataFrame({"contributor": ["(all)", "5"]}), given, Columns("label", contributor="who"))
+    given = read_table(pl.DataFrame({"label": [1, 2], "who": [5, 6]})).frame
+    kinds = kinds_of(given, Columns("label", contributor="who"))
+    found = typed(pl.DataFrame({"contributor": ["(all)", "5"]}), kinds)
     assert found["contributor"].to_list() == ["(all)", "5"]
+
+
+NUMBERS = {"label": pl.Int64, "contributor": pl.Int64, "task": pl.Int64}
+OTHERS = {"label": pl.Boolean, "contributor": pl.Float64, "task": pl.Date}
+
+
+@pytest.mark.parametrize("kinds", [NUMBERS, OTHERS], ids=["numbers", "other kinds"])
+def test_an_engine_keeps_the_kinds_that_memory_keeps(kinds, tmp_path):
+    """In memory, in the files of both, and in the lists of what to look at."""
+    frame = crowd(items=60)[0].select("task", "label", "contributor")
+    numbers = {name: pl.col(name).str.slice(1).cast(pl.Int64) for name in kinds}
+    ways = {
+        pl.Int64: lambda each: each, pl.Float64: lambda each: each.cast(pl.Float64),
+        pl.Boolean: lambda each: each > 0, pl.Date: lambda each: each.cast(pl.Int32).cast(pl.Date),
+    }  # fmt: skip
+    frame = frame.with_columns(**{name: ways[kind](numbers[name]) for name, kind in kinds.items()})
+    names = {"label": "label", "contributor": "contributor", "item": "task"}
+    written(frame, tmp_path / "data", 70)
+    memory = anml.audit(frame, **names, compare=False)
+    memory.save(tmp_path / "memory")
+    engine = anml.audit(tmp_path / "data", **names, engine="local", out=tmp_path / "engine")
+    samples = engine.samples.collect().sort("row")
+    wanted = {"label": kinds["label"], "suggested": kinds["label"], "contributor": kinds["contributor"]}
+    wanted |= {"item": kinds["task"]}
+    for found in (memory.samples, samples, pl.read_parquet(tmp_path / "memory" / "samples.parquet")):
+        assert {name: found.schema[name] for name in wanted} == wanted
+        assert found["label"].to_list() == frame["label"].drop_nulls().to_list()
+        assert found["item"].to_list() == frame["task"].gather(found["row"]).to_list()
+    assert samples.select(memory.samples.columns).schema == memory.samples.schema
+    assert engine.contributors.schema == memory.contributors.schema
+    assert set(engine.contributors["contributor"]) == set(frame["contributor"])
+    assert engine.items.schema == memory.items.schema
+    for folder in ("memory", "engine"):
+        listed = pl.read_parquet(tmp_path / folder / "items.parquet")
+        assert listed.schema == memory.items.schema
+        queue = anml.relabel(tmp_path / folder)
+        assert queue.schema == memory.relabel().schema
+        assert queue["given"].dtype == kinds["label"]
+        assert queue.height
+
+
+def test_a_model_predicts_in_the_kind_of_its_labels(tmp_path):
+    frame = table()
+    train_table(frame, Request(label="label", contributor="who", compare=False), model="logistic").save(
+        tmp_path
+    )
+    found = predict_table(tmp_path, frame)["label"]
+    assert found.dtype == pl.Int64
+    assert (found.to_numpy() == frame["label"]).mean() > 0.9
+
+
+def test_the_items_column_comes_once():
+    """Another column of that name, which is an identifier, is a key."""
+    frame = crowd(items=40)[0].select("task", "label", "contributor").drop_nulls()
+    numbers = frame.with_columns(item=pl.col("task").str.slice(1).cast(pl.Int64)).drop("task")
+    found = anml.audit(numbers, label="label", contributor="contributor", item="item", compare=False).samples
+    assert found["item"].dtype == pl.Int64
+    assert "key_item" not in found.columns
+    named = frame.with_columns(item=pl.int_range(pl.len()) + 1000)
+    names = {"label": "label", "contributor": "contributor", "item": "task", "key": "item"}
+    found = anml.audit(named, **names, compare=False).samples
+    assert found["key_item"].to_list() == named["item"].to_list()
+    assert found["item"].to_list() == named["task"].to_list()
 
 
 class TestIndex:
@@ -79,6 +155,17 @@ class TestIndex:
                 continue
             with pytest.raises(InputError, match="the predictions count their rows from 0"):
                 by_index("predictions", beside, data)
+
+    def test_data_without_one_cannot_be_aligned_by_it(self):
+        data, beside = pl.from_pandas(self.data), pd.DataFrame({"p": [0.9, 0.7, 0.8]})
+        for order, refused in (([0, 1, 2], False), ([2, 0, 1], True), (["x", "y", "z"], True)):
+            given = beside.set_axis(order, axis=0)
+            if not refused:
+                assert by_index("predictions", given, data) is given
+                continue
+            for each in (data, "labels.csv"):
+                with pytest.raises(InputError, match="the predictions have an index, and the data have none"):
+                    by_index("predictions", given, each)
 
     def test_rows_that_are_missing_are_named(self):
         beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 1])

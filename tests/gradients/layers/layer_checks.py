@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anml.gradients.layers.reading import Read
+from anml.gradients.layers.rules import Read
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:

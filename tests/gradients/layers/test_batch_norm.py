@@ -5,7 +5,7 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.layers.batch_norm import batch_norm
+from anml.gradients.layers.rules import batch_norm
 
 
 @pytest.mark.parametrize(

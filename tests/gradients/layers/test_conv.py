@@ -5,7 +5,7 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.layers.conv import conv
+from anml.gradients.layers.rules import conv
 
 TWO = {
     "plain": {"kernel_size": 3},

@@ -5,7 +5,7 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.layers.embedding import embedding
+from anml.gradients.layers.rules import embedding
 
 
 def test_by_hand():

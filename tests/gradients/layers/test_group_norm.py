@@ -5,7 +5,7 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.layers.group_norm import channels, group_norm
+from anml.gradients.layers.rules import group_norm, scaled
 
 
 @pytest.mark.parametrize("shape", [(3, 6), (3, 6, 5), (3, 6, 4, 5)])
@@ -25,10 +25,10 @@ def test_by_hand():
     assert read["bias",].formed().tolist() == [[11, 22]]
 
 
-def test_channels_sums_over_everything_behind_them():
+def test_everything_behind_the_channels_is_summed():
     layer = nn.GroupNorm(1, 2)
     d = torch.ones(3, 2, 4, 5)
-    assert channels(layer, d, d)["bias",].formed().tolist() == [[20, 20]] * 3
+    assert scaled(layer, d, d, range(2, 4))["bias",].formed().tolist() == [[20, 20]] * 3
 
 
 def test_nothing_trained_is_nothing_read():

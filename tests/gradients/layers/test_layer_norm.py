@@ -5,7 +5,7 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.layers.layer_norm import layer_norm, rms_norm
+from anml.gradients.layers.rules import layer_norm, rms_norm
 
 
 @pytest.mark.parametrize(

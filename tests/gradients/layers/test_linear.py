@@ -5,9 +5,8 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.factors import LayerFactor
-from anml.gradients.layers.linear import linear, outer
-from anml.gradients.parts import SequenceFactor
+from anml.gradients.factors import LayerFactor, SequenceFactor
+from anml.gradients.layers.rules import linear, outer
 
 
 def test_by_hand():

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from anml.gradients.layers.reading import trained
+from anml.gradients.layers.rules import trained
 
 
 def test_a_parameter_is_read_where_it_is_trained():

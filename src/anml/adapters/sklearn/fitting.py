@@ -29,15 +29,19 @@ def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.ran
     What was kept is weighed where the weighting says so and the learner takes weights. Where one class only
     is left, and the learner needs two, that class is predicted for everything.
     """
+    name, weight = _weight_name(learner), {}
     if weighting.recipe.select == "weight":
-        return _fit(learner, X, y, _weight_argument(learner, weighting.sample_weight()))
-    weight: dict[str, Any] = {}
+        if name is None:
+            kind = type(learner).__name__
+            raise UnsupportedError(
+                f"{kind} takes no sample_weight; use a recipe that selects by 'top' or 'draw'"
+            )
+        return _fit(learner, X, y, {name: weighting.sample_weight()})
     if weighting.recipe.select == "draw":
         rows = draw(weighting.w, len(y), rng)
     else:
         share = weighting.sample_weight()
         rows = np.flatnonzero(share)
-        name = _weight_name(learner)
         if name is not None and np.ptp(share[rows]) > 0:
             weight = {name: share[rows]}
     X, y = _safe_indexing(X, rows), _safe_indexing(y, rows)
@@ -66,15 +70,6 @@ def over_all_classes(found: Any, seen: Any, classes: Any, absent: float) -> Any:
     full = np.full((len(found), len(classes)), absent)
     full[:, np.searchsorted(classes, seen)] = found
     return full
-
-
-def _weight_argument(learner: Any, weight: np.ndarray[Any, Any]) -> dict[str, Any]:
-    name = _weight_name(learner)
-    if name is None:
-        raise UnsupportedError(
-            f"{type(learner).__name__} takes no sample_weight; use a recipe that selects by 'top' or 'draw'"
-        )
-    return {name: weight}
 
 
 def _weight_name(learner: Any) -> str | None:

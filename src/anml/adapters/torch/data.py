@@ -26,25 +26,44 @@ INDEX = "sample_index"
 
 @dataclass(frozen=True)
 class Samples:
-    """Batches that can be gone through again and again, and how many samples they hold (None: unknown)."""
+    """Batches that can be gone through again and again, and how many samples they hold (None: unknown).
+
+    `before`: targets as they came the first time, where a stream may come in another order.
+    """
 
     loader: Any
     count: int | None
+    before: Tensor | None = None
 
     def batches(self, device: torch.device) -> Iterator[Batch]:
         """Batch after batch, on the device; as many samples as there are rows, or an error."""
-        done = 0
+        done, targets = 0, []
         for given in self.loader:
             batch = _placed(_parted(given), device)
             done += len(batch)
+            if self.before is not None:
+                targets.append(_each_sum(batch.target))
             yield batch
         if self.count is not None and done != self.count:
             raise InputError(f"{done} samples came from a dataset of {self.count} rows")
+        if self.before is not None:
+            now = torch.cat(targets)
+            if not torch.equal(now, self.before) and _same_rows(now, self.before):
+                raise InputError(
+                    f"the stream gives its rows in another order each time; let them say which they are, "
+                    f"under {INDEX!r}"
+                )
 
     def counted(self, device: torch.device) -> "Samples":
         """The same, with a stream gone through once to count it."""
-        count = sum(map(len, self.batches(device))) if self.count is None else self.count
-        return Samples(self.loader, count)
+        if self.count is not None:
+            return self
+        targets, named = [], False
+        for batch in self.batches(device):
+            targets.append(_each_sum(batch.target))
+            named = named or batch.rows is not None
+        before = torch.cat(targets) if targets and not named else None
+        return Samples(self.loader, sum(map(len, targets)), before)
 
 
 def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
@@ -145,8 +164,11 @@ def _sorts(collate: Callable[[Any], Any], examples: list[Any]) -> bool:
 
 def _same_rows(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors have the same rows, by their sums, in whatever order."""
-    one, two = (each.double().reshape(len(each), -1).sum(1).sort().values for each in (a, b))
-    return torch.equal(one, two)
+    return torch.equal(_each_sum(a).sort().values, _each_sum(b).sort().values)
+
+
+def _each_sum(values: Tensor) -> Tensor:
+    return values.double().reshape(len(values), -1).sum(1).cpu()
 
 
 class _Stream(NamedTuple):

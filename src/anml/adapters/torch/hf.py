@@ -1,12 +1,13 @@
 """For users of Hugging Face: a `Trainer` whose samples count by weight. Install the extra `hf`."""
 
 from collections.abc import Mapping, MutableMapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import Dataset, IterableDataset, RandomSampler, SequentialSampler
 from transformers import Trainer, TrainerCallback
 
 from anml.adapters.torch.data import INDEX, InOrder
@@ -28,6 +29,7 @@ class Weighted:
         self.by = one_of("by", by, ("loss", "draws"))
         weighting_of(weighting)
         self.weighting = weighting
+        handed = {**dict(zip(signature(super().__init__).parameters, args, strict=False)), **more}
         super().__init__(*args, **more)
         me: Any = self
         given, count = me.train_dataset, len(self._weights())
@@ -38,6 +40,11 @@ class Weighted:
         name, values = getattr(weighting, "rows", None) or ("", [])
         if name in (getattr(given, "column_names", None) or ()) and list(given[name]) != values:
             raise InputError(f"{name!r} of the train_dataset is not that of the weights: ask for them again")
+        if not _same_order(handed.get("train_dataset"), given):
+            raise InputError(
+                f"{type(self).__name__} made its train_dataset anew, and no column shows that rows kept "
+                "their order: prepare them before it does, and ask for the weights of what comes out"
+            )
         if not sized and by == "draws":
             raise UnsupportedError('an IterableDataset cannot be drawn from by weight; use by="loss"')
         self.drawing: WeightedSampler | None = None
@@ -62,8 +69,14 @@ class Weighted:
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         me: Any = self
         given = me.train_dataset if train_dataset is None else train_dataset
+        usual = super()._get_train_sampler(getattr(given, "inner", given))  # type: ignore[misc]
         if self.by == "loss":
-            return super()._get_train_sampler(getattr(given, "inner", given))  # type: ignore[misc]
+            return usual
+        if not isinstance(usual, RandomSampler | SequentialSampler):
+            raise UnsupportedError(
+                f"{type(self).__name__} draws by a {type(usual).__name__}, which draws by weight would undo; "
+                'leave that out, or use by="loss"'
+            )
         if len(given) != len(self._weights()):
             raise InputError(f"there are weights of {len(self._weights())} samples for {len(given)} to draw")
         self.drawing = WeightedSampler(self.weighting, size=len(self._weights()), seed=me.args.seed)
@@ -106,6 +119,11 @@ class Weighted:
     def training_step(self, *args: Any, **named: Any) -> Any:
         """One batch; an error where its weights did not reach its gradients."""
         if self.by == "draws":
+            if self.drawing is None:
+                raise UnsupportedError(
+                    f"{type(self).__name__} has a loader of its own, which does not draw by weight; let "
+                    "get_train_dataloader be that of Trainer"
+                )
             return super().training_step(*args, **named)  # type: ignore[misc]
         me: Any = self
         if self.logits.model is not me.model:  # of `model_init`
@@ -151,6 +169,20 @@ class WeightedTrainer(Weighted, Trainer):
     """
 
 
+def _same_order(before: Any, after: Any) -> bool:
+    """Whether rows are as they were handed over: a column that tells rows apart is the same in both."""
+    if before is None or before is after or not hasattr(before, "__len__"):
+        return True
+    if not all(hasattr(each, "with_format") for each in (before, after)):
+        return False
+    before, after = before.with_format(None), after.with_format(None)
+    for name in set(before.column_names).intersection(after.column_names):
+        values = list(before[name])
+        if any(each != values[0] for each in values) and values == list(after[name]):
+            return True
+    return False
+
+
 class _Numbered(Dataset[Any]):
     """A dataset whose examples say which they are."""
 
@@ -169,6 +201,11 @@ class _Numbered(Dataset[Any]):
         found = self.inner[at]
         if not isinstance(found, Mapping):
             raise InputError(f"examples must be values by name, got {type(found).__name__}")
+        if int(found.get(INDEX, at)) != at:
+            raise InputError(
+                f"row {at} of the train_dataset says that it is row {int(found[INDEX])}, and weights go by "
+                f"place; sort by {INDEX!r}, or take that column out"
+            )
         return {**found, INDEX: int(at)}
 
 

@@ -6,6 +6,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from anml.adapters.torch.reweigh import Reweigher
 from anml.adapters.torch.sampler import WeightedSampler
+from anml.core.errors import UnsupportedError
 
 
 class ReweighCallback(Callback):
@@ -27,7 +28,8 @@ class ReweighCallback(Callback):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Score q where it is time: batches that are accumulated are one step of the optimiser."""
-        self._used = (batch_idx + 1) * (getattr(trainer.train_dataloader, "batch_size", None) or 1)
+        if self.sampler is not None:
+            self._used = (batch_idx + 1) * _batch_size(trainer.train_dataloader)
         if trainer.global_step != self._steps:
             self._steps = trainer.global_step
             self.reweigher.step(pl_module)
@@ -51,3 +53,17 @@ class ReweighCallback(Callback):
         self.reweigher.load_state_dict(state_dict["reweigher"])
         if self.sampler is not None and state_dict["sampler"] is not None:
             self.sampler.load_state_dict(state_dict["sampler"])
+
+
+def _batch_size(loader: Any) -> int:
+    """How many draws make a batch of a DataLoader, by its size or that of its batch sampler."""
+    batches = getattr(loader, "batch_sampler", loader)
+    if batches is None:  # each draw is a batch
+        return 1
+    size = getattr(loader, "batch_size", None) or getattr(batches, "batch_size", None)
+    if not isinstance(size, int):
+        raise UnsupportedError(
+            f"draws are counted in batches of one size, and a {type(batches).__name__} has none to ask for; "
+            "give one DataLoader a batch_size, or ReweighCallback no sampler"
+        )
+    return size

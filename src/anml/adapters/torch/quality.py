@@ -166,6 +166,8 @@ def module_gradients(
 ) -> Factors:
     """What distances between gradients are computed from."""
     how, samples = scoring.gradients, samples.counted(device)
+    if not samples.count:
+        raise InputError("there are no samples")
     if how == "auto":
         how = "exact" if _fits(module, samples, scoring, device) else "sketch"
     rows: list[Any] = []
@@ -192,12 +194,10 @@ def module_gradients(
 
 def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:
     """Whether exact gradients of all samples take no more room than allowed, by those of two samples."""
-    first = next(samples.batches(device), None)
-    if first is None or samples.count is None:
-        raise InputError("there are no samples")
-    covered, _ = next(covered_batches(module, [rows_of(first, slice(0, 2))], scoring.reading))
+    first = rows_of(next(samples.batches(device)), slice(0, 2))
+    covered, _ = next(covered_batches(module, [first], scoring.reading))
     each = sum(settled(part).bytes_per_sample() for _, part in covered)
-    return samples.count * each <= scoring.limit_bytes
+    return (samples.count or 0) * each <= scoring.limit_bytes
 
 
 def _told(samples: Samples, device: torch.device, progress: Progress | None) -> Iterator[Batch]:
@@ -207,5 +207,3 @@ def _told(samples: Samples, device: torch.device, progress: Progress | None) -> 
         done += len(batch)
         if progress is not None:
             progress("gradients", done, samples.count or done)
-    if not done:
-        raise InputError("there are no samples")

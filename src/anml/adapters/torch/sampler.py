@@ -50,13 +50,8 @@ class WeightedSampler(Sampler[int]):
             raise InputError(f"rank must lie in [0, {replicas - 1}], got {rank}")
         # At least one draw for each.
         self.size = whole("size", int(self.fixed.kept.sum()) if size is None else size, replicas)
-        self.seed, self.rank, self.replicas, self.epoch, self.position = (
-            whole("seed", seed, 0),
-            rank,
-            replicas,
-            0,
-            0,
-        )
+        self.seed, self.rank, self.replicas = whole("seed", seed, 0), rank, replicas
+        self.epoch, self.position = 0, 0
         self.drawn: list[int] = []
 
     @property

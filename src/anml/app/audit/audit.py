@@ -13,6 +13,7 @@ from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame, suggestions
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, versions
+from anml.app.audit.values import kinds_of
 from anml.app.relabel.queue import ANSWER
 from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame
@@ -24,6 +25,7 @@ from anml.core.people.words import CONCERN
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import read_targets
+from anml.intake.plain import as_text
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.roles import ROLES
 from anml.intake.sets import one_order, spelled_as
@@ -176,6 +178,7 @@ def _result(
         items=item_frame(prepared, found),
         false_accusations=0.0 if judged is None else judged.false_accusations,
         doubtful=_doubt(found),
+        kinds=kinds_of(table.frame, columns),
     )
 
 
@@ -238,8 +241,8 @@ def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> p
         return samples
     keys = frame.select(names)[samples["row"].to_numpy()]
     keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
-    same = [name for name in keys.columns if name == "key_item" and keys[name].dtype == pl.String]
-    return samples.hstack(keys.drop(same))
+    own = "key_item" in keys.columns and as_text(keys["key_item"]).equals(samples["item"])
+    return samples.hstack(keys.drop("key_item") if own else keys)
 
 
 def _right(known: Bools, right: Bools) -> pl.Series:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anml.app.audit.values import typed
 from anml.app.files import write_file
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
@@ -55,7 +56,7 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        result.samples.write_parquet(draft / "samples.parquet")
+        typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
         write_tables(draft, result)
         extra(draft)
         files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
@@ -77,7 +78,7 @@ def write_tables(folder: Path, result: "Audited") -> None:
     for name, table in {"contributors": result.contributors, **tables}.items():
         safe_for_spreadsheets(table).write_csv(folder / f"{name}.csv")
     if result.items is not None:
-        result.items.write_parquet(folder / "items.parquet")
+        typed(result.items, result.kinds).write_parquet(folder / "items.parquet")
 
 
 def seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What an audit found, and the record of it that is kept."""
 
 import platform
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,8 @@ class Audited:
     the rows. `contributors` has the accused first and the reliable last, `confusion` labels against held-out
     predictions, `items` what several labels of an item say together. `wrong` is the share of labels that are
     wrong, as far as can be told without the truth; `doubtful` why the result must not be relied on.
-    `pictures` (PNG) and `excerpts` of texts are of the rows to look at first.
+    `pictures` (PNG) and `excerpts` of texts are of the rows to look at first. `kinds` are those of
+    contributors, labels and items in the table, which are text here.
     """
 
     samples: pl.DataFrame
@@ -69,6 +71,7 @@ class Audited:
     shape: Shaped | None = None
     pictures: dict[int, bytes] | None = None
     excerpts: dict[int, str] | None = None
+    kinds: Mapping[str, pl.DataType] = field(default_factory=dict)
 
     @property
     def noise(self) -> float:

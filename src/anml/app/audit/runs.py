@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from anml.app.audit.values import ROLES, as_texts
 from anml.app.files import read_bytes, write_file
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
@@ -30,6 +32,7 @@ class Run(NamedTuple):
     """A finished run: samples, what it says about itself, the hash of the samples, and verdicts by name.
 
     `record` is the hash of `run.json`, which holds those of the other files: it stands for the whole run.
+    `kinds` are those in which names and classes were written; here they are text.
     """
 
     samples: pl.DataFrame
@@ -37,6 +40,7 @@ class Run(NamedTuple):
     sha256: str
     verdicts: Mapping[str, str] | None = None
     record: str = ""
+    kinds: Mapping[str, pl.DataType] = MappingProxyType({})
 
     @property
     def combine(self) -> str | None:
@@ -90,7 +94,10 @@ def read_run(folder: Path) -> Run:
         raise InputError("samples.parquet has no rows; there is nothing to settle")
     if samples["contributor"].null_count():
         raise InputError(f"contributor is missing in {samples['contributor'].null_count()} rows of the run")
-    return Run(samples, info, joint_hash(digests), record=sha256(record))
+    roles = [role for role in ROLES if role != "label" or info.get("task") != "regression"]
+    kinds = {role: samples.schema[role] for role in roles if role in samples.columns}
+    kinds = {role: kind for role, kind in kinds.items() if kind != pl.String}
+    return Run(as_texts(samples, roles), info, joint_hash(digests), record=sha256(record), kinds=kinds)
 
 
 def _note(folder: Path) -> Path:
@@ -161,7 +168,7 @@ def _check_kinds(samples: pl.DataFrame) -> None:
     """Say which column does not hold what the arithmetic needs."""
     shares = [name for name in (*SIGNALS, "p_correct", "weight", "confidence") if name in samples.columns]
     kinds = dict.fromkeys(shares, pl.selectors.numeric()) | {"kept": pl.selectors.boolean()}
-    names = {"contributor", "item", "row", "label", "suggested"}.intersection(samples.columns)
+    names = {"row", *(name for each in ROLES.values() for name in each)}.intersection(samples.columns)
     kinds |= dict.fromkeys(names, ~(pl.selectors.nested() | pl.selectors.binary()))
     for name, kind in kinds.items():
         if not pl.selectors.expand_selector(samples.select(name), kind):

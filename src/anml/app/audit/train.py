@@ -23,6 +23,7 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
 from anml.core.stats import Estimate
+from anml.intake.plain import from_text
 from anml.intake.predictions import read_vectors
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
@@ -32,6 +33,8 @@ MODELS: dict[str, dict[str, Callable[[], Any]]] = {
     "classification": {"mlp": MLPClassifier, "logistic": lambda: LogisticRegression(max_iter=1000)},
     "regression": {"mlp": MLPRegressor, "ridge": Ridge},
 }
+# Kinds of labels that predictions have again, by name.
+KINDS = {str(kind): kind for kind in (pl.Int64(), pl.Float64(), pl.Boolean(), pl.Date())}
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class TrainedRun:
             "label": self.audited.columns.label,
             "task": self.audited.task,
             "classes": self.audited.classes,
+            "kind": str(self.audited.kinds.get("label", pl.String())),
             "preparation": about,
             # The width of the embeddings that the model was trained on, where it was not on columns.
             "embeddings": None if self.prepared.preparation.columns else int(self.prepared.x.shape[1]),
@@ -109,10 +113,11 @@ def predict_table(folder: Path, data: Any) -> pl.DataFrame:
     probabilities = model.predict_proba(x)
     names = np.array(about["classes"], dtype=object)[np.asarray(model.classes_, dtype=int)]
     best = probabilities.argmax(axis=1)
+    said, kind = pl.Series(names[best].tolist(), dtype=pl.String), KINDS.get(about.get("kind"))
     return pl.DataFrame(
         {
             "row": np.arange(len(x)),
-            about["label"]: names[best].tolist(),
+            about["label"]: said if kind is None else from_text(said, kind),
             "probability": probabilities[np.arange(len(x)), best],
         }
     )

@@ -1,5 +1,6 @@
 """Values of the user's own kinds: results hold what the table held, and frames beside it go by its index."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -7,41 +8,60 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
-from anml.intake.plain import as_text
+from anml.intake.plain import as_text, from_text
 
 # Columns of results that hold values of a column of the table, by that column's role.
 ROLES = {
     "contributor": ("contributor", "copies_of"),
-    "label": ("label", "predicted", "suggested", "consensus"),
+    "label": ("label", "predicted", "suggested", "consensus", "answer", "given"),
     "item": ("item",),
 }
 
 
-def typed(frame: pl.DataFrame, table: Any, columns: Columns) -> pl.DataFrame:
+def kinds_of(frame: pl.DataFrame, columns: Columns) -> dict[str, pl.DataType]:
+    """The kinds of contributors, labels and items in a table, where they are not text."""
+    named = {role: getattr(columns, role, None) for role in ROLES}
+    found = {role: frame.schema[name] for role, name in named.items() if name in frame.columns}
+    return {role: kind for role, kind in found.items() if kind != pl.String}
+
+
+def typed(frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """Results with the table's own values: a label that came as a number is a number again."""
-    if table is None:
-        return frame
-    for role, names in ROLES.items():
-        source = getattr(columns, role, None)
-        if source not in table.frame.columns or table.frame[source].dtype == pl.String:
-            continue
-        values = table.frame[source].unique().drop_nulls()
-        texts = as_text(values)
-        for name in names:
+    for role, kind in kinds.items():
+        for name in ROLES[role]:
             if name in frame.columns and frame[name].dtype == pl.String:
-                same = frame[name].replace_strict(texts, values, default=None, return_dtype=values.dtype)
+                same = from_text(frame[name], kind)
                 # What is no value of the table, as the name for all contributors, keeps the column text.
                 if same.null_count() == frame[name].null_count():
                     frame = frame.with_columns(same.alias(name))
     return frame
 
 
+def as_texts(frame: pl.DataFrame, roles: Collection[str] = tuple(ROLES)) -> pl.DataFrame:
+    """Results as they are computed with: names and classes are text."""
+    for role in roles:
+        others = [name for name in ROLES[role] if name in frame.columns and frame[name].dtype != pl.String]
+        if others:
+            values = pl.concat([frame[name].unique().alias(role) for name in others]).unique().drop_nulls()
+            each = pl.col(others).replace_strict(
+                values, as_text(values), default=None, return_dtype=pl.String
+            )
+            frame = frame.with_columns(each)
+    return frame
+
+
 def by_index(what: str, given: Any, data: Any) -> Any:
     """A pandas frame or column beside a frame, in the order of the index of that; or an error."""
-    frame = nw.dependencies.is_pandas_dataframe(given) or nw.dependencies.is_pandas_series(given)
-    if not (nw.dependencies.is_pandas_dataframe(data) and frame):
+    if not (nw.dependencies.is_pandas_dataframe(given) or nw.dependencies.is_pandas_series(given)):
         return given
     index = given.index
+    if not nw.dependencies.is_pandas_dataframe(data):
+        if list(index) == list(range(len(index))):
+            return given
+        raise InputError(
+            f"the {what} have an index, and the data have none to find rows by; name a column as key, "
+            "or give an array in the order of the rows"
+        )
     # One that says no more than the order of rows goes by it.
     plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
     if index.equals(data.index) or (plain and not data.index.isin(index).all()):

@@ -59,11 +59,12 @@ def weights_by_slices(result: Audited, folder: Path, data: Any, key: str | None 
 
 
 def _inner(data: Any) -> Any:
-    """The dataset of a DataLoader of torch, or the data themselves."""
+    """The dataset of a DataLoader, or the data themselves; of Hugging Face's the values as they are kept."""
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     inner = getattr(data, "dataset", None) if hasattr(data, "batch_size") else None
-    return data if inner is None else inner
+    inner = data if inner is None else inner
+    return inner.with_format(None) if hasattr(inner, "with_format") else inner
 
 
 def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints:

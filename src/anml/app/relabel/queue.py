@@ -6,12 +6,14 @@ It ends where an answer would mend fewer than one label in ten.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from anml.app.audit.runs import read_run, read_verdicts
+from anml.app.audit.values import as_texts
 from anml.app.files import read_bytes
 from anml.core.checks import whole
 from anml.core.domain import PREFERENCE
@@ -42,6 +44,7 @@ class Found(NamedTuple):
     doubtful: str | None
     data: Mapping[str, Any]
     shape: str | None = None
+    kinds: Mapping[str, pl.DataType] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def of_run(folder: Path) -> Found:
     items, path = None, folder / "items.parquet"
     if run.info.get("items") is not None:
         try:
-            items = pl.read_parquet(read_bytes(path, "table of items"))
+            items = as_texts(pl.read_parquet(read_bytes(path, "table of items")), tuple(run.kinds))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise InputError(f"{path} is damaged or truncated; write the run again") from None
     for name in ("p_correct", "label", "row"):
@@ -87,7 +90,7 @@ def of_run(folder: Path) -> Found:
     verdicts = read_verdicts(folder, run) or {}
     kind = (run.info.get("shape") or {}).get("kind")
     about = run.info.get("data") or {}
-    return Found(run.samples, items, verdicts, doubtful and str(doubtful), about, kind)
+    return Found(run.samples, items, verdicts, doubtful and str(doubtful), about, kind, run.kinds)
 
 
 def of_result(result: "Audited") -> Found:

@@ -21,6 +21,7 @@ from anml.app.audit.output import RECORD, as_json, check_folder, seen_from, writ
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, run_record
 from anml.app.audit.runs import remember
+from anml.app.audit.values import as_texts
 from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.engines import Engine
@@ -197,7 +198,7 @@ def _result(
     wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
     audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
     lazy = pl.scan_parquet(place / "*.parquet")
-    samples = lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row")
+    samples = as_texts(lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row"))
     items = [part.items for part in wrote if part.items is not None]
     unlabelled, kept = len(job.unlabelled), sum(part.kept for part in wrote)
     return replace(

@@ -10,6 +10,7 @@ import polars as pl
 from anml.app.audit.audit import sample_frame, with_keys
 from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame
+from anml.app.audit.values import as_texts, kinds_of, typed
 from anml.app.scale.slices import Slice, drafted
 from anml.app.scale.work import Fitted, SliceData
 from anml.assess.assess import Assessment
@@ -134,7 +135,7 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     path = asked.out / f"{part.name}.parquet"
     if not path.is_file():
         with drafted(path) as draft:
-            samples.write_parquet(draft)
+            typed(samples, kinds_of(frame, job.columns)).write_parquet(draft)
     gold = None
     if prepared.gold is not None:
         gold = (prepared.gold, belief.p_correct, found.weighting.kept)
@@ -214,7 +215,7 @@ def contributors_of(samples: Path, names: list[str], judged: Contributor) -> pl.
     )
     quality = {"quality": judged.quality, "quality_low": judged.low, "quality_high": judged.high}
     frame = pl.DataFrame({"contributor": names, **quality}).with_columns(**judged_columns(judged))
-    frame = frame.join(sums, on="contributor", how="left", maintain_order="left")
+    frame = frame.join(as_texts(sums), on="contributor", how="left", maintain_order="left")
     total = pl.col("weight_share").sum()
     frame = frame.with_columns(
         row_share=pl.col("rows") / pl.col("rows").sum(),

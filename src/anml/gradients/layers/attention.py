@@ -9,10 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anml.gradients.factors import formed_part
-from anml.gradients.layers.linear import outer
-from anml.gradients.layers.reading import Read, trained
-from anml.gradients.parts import SequenceFactor
+from anml.gradients.factors import SequenceFactor, formed_part
+from anml.gradients.layers.rules import Read, outer, trained
 
 
 class Maps(NamedTuple):

@@ -1,14 +1,128 @@
-"""Which rule reads which layer. A module of a user's own may be added here."""
+"""Which rule reads which layer. A module of a user's own may be added here.
 
-from torch import nn
+A rule takes a layer, what it was given (n, ...) and the loss's gradient at its output (n, ...).
+"""
 
-from anml.gradients.layers.batch_norm import batch_norm
-from anml.gradients.layers.conv import conv
-from anml.gradients.layers.embedding import embedding
-from anml.gradients.layers.group_norm import group_norm
-from anml.gradients.layers.layer_norm import layer_norm, rms_norm
-from anml.gradients.layers.linear import linear, turned
-from anml.gradients.layers.reading import Rule
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anml.gradients.factors import (
+    FormedWhenNeeded,
+    LayerFactor,
+    LookupFactor,
+    Part,
+    SequenceFactor,
+    formed_part,
+)
+
+# Parts by the names of the layer's parameters that they cover, in the order in which they are formed.
+Read = dict[tuple[str, ...], Part]
+Rule = Callable[[nn.Module, Tensor, Tensor], Read]
+
+
+def trained(layer: nn.Module, name: str) -> bool:
+    """Whether a parameter is there and is trained."""
+    parameter = getattr(layer, name, None)
+    return isinstance(parameter, nn.Parameter) and parameter.requires_grad
+
+
+def linear(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """Outer products of inputs and deltas, summed over the places of a sequence."""
+    return outer(a, d, trained(layer, "weight"), trained(layer, "bias"))
+
+
+def turned(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """The same where the weight lies the other way round (in x out), as in GPT-2's `Conv1D`."""
+    a, d = (a, d) if d.dim() == 2 else (a.flatten(1, -2), d.flatten(1, -2))
+    return outer(d, a, trained(layer, "weight"), False) | outer(a, d, False, trained(layer, "bias"))
+
+
+def outer(
+    a: Tensor, d: Tensor, weight: bool, bias: bool, names: tuple[str, str] = ("weight", "bias")
+) -> Read:
+    """Parts of a weight (out x in) and a bias, or of that one of them that is trained."""
+    if not weight:
+        return {names[1:]: formed_part(d.flatten(1, -2).sum(1) if d.dim() > 2 else d)} if bias else {}
+    covered = names if bias else names[:1]
+    if a.dim() == 2:
+        return {covered: LayerFactor(a, d, bias)}
+    return {covered: SequenceFactor(a.flatten(1, -2), d.flatten(1, -2), bias)}
+
+
+def conv(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """A linear layer on every patch: grouped, dilated, strided, with any padding."""
+    assert isinstance(layer, nn.Conv1d | nn.Conv2d)
+    read: Read = {}
+    if trained(layer, "weight"):
+        read["weight",] = FormedWhenNeeded(a, d, partial(_over_patches, layer))
+    if trained(layer, "bias"):
+        read["bias",] = formed_part(d.flatten(2).sum(2))
+    return read
+
+
+def _over_patches(layer: nn.Conv1d | nn.Conv2d, a: Tensor, d: Tensor) -> Tensor:
+    n, groups = len(a), layer.groups
+    mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+    padded = functional.pad(a, layer._reversed_padding_repeated_twice, mode=mode)
+    if padded.dim() == 3:
+        padded = padded.unsqueeze(2)
+    one = (1,) * (2 - len(layer.kernel_size))
+    patches = functional.unfold(
+        padded, one + layer.kernel_size, dilation=one + layer.dilation, stride=one + layer.stride
+    )
+    patches = patches.view(n * groups, -1, patches.shape[-1])
+    return torch.bmm(d.reshape(n * groups, -1, patches.shape[-1]), patches.mT).view(n, -1)
+
+
+def embedding(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """The deltas, at the rows that were looked up."""
+    assert isinstance(layer, nn.Embedding)
+    rows = a.reshape(len(a), -1).long()
+    deltas = d.reshape(*rows.shape, -1)
+    if layer.padding_idx is not None:
+        deltas = deltas * (rows != layer.padding_idx).unsqueeze(2)
+    return {("weight",): LookupFactor(rows, deltas, layer.num_embeddings)}
+
+
+def layer_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """Normalisation of each vector of a sample."""
+    assert isinstance(layer, nn.LayerNorm)
+    normal = functional.layer_norm(a, layer.normalized_shape, eps=layer.eps)
+    return scaled(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
+
+
+def rms_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """The same without a mean."""
+    assert isinstance(layer, nn.RMSNorm)
+    normal = functional.rms_norm(a, list(layer.normalized_shape), eps=layer.eps)
+    return scaled(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
+
+
+def group_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """Normalisation of each group of channels of a sample."""
+    assert isinstance(layer, nn.GroupNorm)
+    return scaled(layer, functional.group_norm(a, layer.num_groups, eps=layer.eps), d, range(2, d.dim()))
+
+
+def batch_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """Normalisation by running statistics: in evaluation mode samples do not mix."""
+    assert isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d)
+    normal = functional.batch_norm(a, layer.running_mean, layer.running_var, training=False, eps=layer.eps)
+    return scaled(layer, normal, d, range(2, d.dim()))
+
+
+def scaled(layer: nn.Module, normal: Tensor, d: Tensor, places: range) -> Read:
+    """Parts of a scale and a shift: deltas times normalised inputs, and deltas, summed over the places."""
+    return {
+        (name,): formed_part((each.sum(tuple(places)) if places else each).flatten(1))
+        for name, each in (("weight", normal * d), ("bias", d))
+        if trained(layer, name)
+    }
+
 
 LAYERS: dict[type[nn.Module], Rule] = {
     nn.Linear: linear,
