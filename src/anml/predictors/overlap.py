@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints
+from anml.core.people.params import SKILL
 from anml.predictors.classes import CHECKED_ROWS, FeatureRows, forest
 
 # A contributor whose rows lie among its own by more than this cannot be compared with others: hospitals do by
@@ -79,7 +80,9 @@ def right_nearby(rows: NearRows, who: Ints, p: Floats, ordinary: Floats) -> Floa
     labels = np.bincount(mine, others.sum(axis=1), count)
     rights = np.bincount(mine, (others * right[rows.near]).sum(axis=1), count)
     usual = max(float(ordinary @ rights), 1e-9) / max(float(ordinary @ labels), 1e-9)
-    return np.asarray(np.minimum((rights + usual) / (labels + 1) / usual, 1.0))
+    # The nearest of one row are alike: they say as much as one.
+    few = SKILL * NEAREST
+    return np.asarray(np.minimum((rights / usual + few) / (labels + few), 1.0))
 
 
 def usual_there(rows: FeatureRows, who: Ints, apart: Bools) -> Floats:
