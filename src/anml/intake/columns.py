@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from anml.core.errors import InputError, UnknownNameError
-from anml.intake.encode.kinds import is_text
+from anml.intake.encode.preparation import is_text
 from anml.intake.plain import is_nested
 from anml.intake.roles import (
     ALIASES,
@@ -119,7 +119,6 @@ def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -
 def _check_named(
     frame: pl.DataFrame, given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]
 ) -> None:
-    """Check that every column named by the user exists and is named for one thing."""
     uses: dict[str, list[str]] = {}
     named = [(role, name) for role, name in given.items() if name is not None]
     named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]

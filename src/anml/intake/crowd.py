@@ -99,12 +99,8 @@ def mturk(frame: pl.DataFrame, columns: dict[str, str | None]) -> Contributions:
         by_clock += kind == "by clock"
         if kind.startswith("review"):
             evidence.append(who | {"kind": kind, "issuer": "mturk requester", "at": at})
-    warnings = (
-        [f"{counted(by_clock, 'approval was', 'approvals were')} made by the clock, which proves nothing"]
-        if by_clock
-        else []
-    )
-    return gather("mturk", rows, evidence, warnings)
+    said = f"{counted(by_clock, 'approval was', 'approvals were')} made by the clock, which proves nothing"
+    return gather("mturk", rows, evidence, [said] if by_clock else [])
 
 
 def _mturk_review(row: dict[str, Any]) -> tuple[str, str | None]:

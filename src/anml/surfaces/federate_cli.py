@@ -54,7 +54,6 @@ def demo(
 
 
 def _extra(done: Any, draft: Path, write_report: Any) -> None:
-    """The report, and every client's line in every round."""
     import polars as pl
 
     write_report(done.report, draft)

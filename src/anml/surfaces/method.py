@@ -9,7 +9,7 @@ from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.core.words import listed
 from anml.surfaces.names import shortened
-from anml.surfaces.verdict import looks_wrong
+from anml.surfaces.summary import looks_wrong
 
 MOST_NAMED = 12
 Facts = dict[str, str]
@@ -18,14 +18,17 @@ Facts = dict[str, str]
 def method_facts(result: Audited) -> dict[str, Facts]:
     """Settings, model, data and versions under their headings, in the order of the report."""
     record, profile = run_record(result, ""), result.policy.profile
-    named = next((name for name, known in PROFILES.items() if known == profile), "own settings")
-    trained = {"profile": named, "epochs trained": f"{result.scoring_epochs:,}"}
+    known = next((name for name, each in PROFILES.items() if each == profile), "own settings")
+    trained = {"profile": known, "epochs trained": f"{result.scoring_epochs:,}"}
+    roles = result.columns.to_dict()
+    features = roles.pop("features")
+    named = {role.replace("_", " "): shortened(name, 60) for role, name in roles.items() if name is not None}
     return {
         "Recipe": {"recipe": result.recipe_name, **_settings(record["recipe"])},
         "Scoring model": trained | _settings(record["profile"]),
         "Evidence": _evidence(result),
         "Data": _data(result),
-        "Columns used": _columns(result),
+        "Columns used": named | _listed("features", features),
         "Seed and versions": {"seed": str(result.policy.seed), **result.versions},
     }
 
@@ -87,17 +90,9 @@ def _data(result: Audited) -> Facts:
         "name": shortened(str(result.data["name"]), 80),
         "sha256": str(result.data["sha256"]),
         "rows": f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used",
-        "task": result.task if result.shape is None else result.shape.kind,
+        "task": result.kind or result.task,
     }
     return facts | _listed("classes", result.classes)
-
-
-def _columns(result: Audited) -> Facts:
-    roles = result.columns.to_dict()
-    features = roles.pop("features")
-    named = {role: str(name) for role, name in roles.items() if name is not None}
-    facts = {role.replace("_", " "): shortened(name, 60) for role, name in named.items()}
-    return facts | _listed("features", features)
 
 
 def _listed(what: str, names: list[str]) -> Facts:

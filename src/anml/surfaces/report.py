@@ -2,45 +2,37 @@
 
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from rich.cells import cell_len
 
 from anml.app.audit.items import CLEAR
 from anml.app.audit.result import Audited
 from anml.core.words import counted
+from anml.surfaces import tables
 from anml.surfaces.accused import false_alarms
-from anml.surfaces.figures import MATRICES, MOST_CLASSES, MOST_SHOWN, confusion_figure, quality_figure
 from anml.surfaces.method import method_facts
 from anml.surfaces.names import shortened
 from anml.surfaces.shape_view import shape_section
-from anml.surfaces.summary import LONGEST, summary
-from anml.surfaces.tables import (
-    CREDENTIALS,
-    KINDS,
-    MOST_LISTED,
-    confusion_matrix,
-    confusion_table,
-    contributor_table,
-    few_rows,
-    item_table,
-    most_confused,
-    queue,
-    residual_table,
-    sample_table,
-)
-from anml.surfaces.todo import sampled
-from anml.surfaces.verdict import decided, looks_wrong, shown_error
-from anml.surfaces.vouched_view import vouched_view
+from anml.surfaces.summary import LONGEST, decided, looks_wrong, sampled, shown_error, summary
+from anml.surfaces.vouched_view import short_name, vouched_view
 
 TEMPLATES = Path(__file__).parent / "templates"
 WAYS = {"uniform": "without anml", "q only": "q alone", "chosen": "with anml"}
 CARD_ROWS = 8
+# Up to so many contributors are drawn, one by one.
+MOST_SHOWN = 40
+# Matrices drawn, and up to how many classes one is readable in half the width of a figure.
+MATRICES, MOST_CLASSES = 4, 12
 
 
 def render_report(result: Audited) -> str:
@@ -58,22 +50,21 @@ def render_report(result: Audited) -> str:
         notes=[shortened(note, LONGEST) for note in result.notes],
         facts=method_facts(result),
         compared=_compared(result),
-        table=contributor_table(result),
-        listed=MOST_LISTED,
-        credentials=[pair for pair in CREDENTIALS.items() if pair[0] in result.signals_given],
+        table=tables.contributor_table(result),
+        listed=tables.MOST_LISTED,
+        credentials=[pair for pair in tables.CREDENTIALS.items() if pair[0] in result.signals_given],
         timed="seconds" in result.contributors.columns,
         false_alarms=false_alarms(result),
         totals=(f"{result.samples.height:,}", f"{result.kept / result.samples.height:.0%}"),
-        few=few_rows(result),
+        few=tables.few_rows(result),
         people=_people(result),
         predicted=_predicts(result),
         confusion=_confusion(result),
         gold=_gold(result),
-        samples=sample_table(result),
+        samples=tables.sample_table(result),
         stop=CLEAR,
         listed_items="item" in result.samples.columns,
-        pictured=bool(result.pictures),
-        excerpted=bool(result.excerpts),
+        doubtful=result.doubtful is not None,
         items=_items(result),
         vouched=vouched_view(result),
         shape=shape_section(result),
@@ -85,7 +76,7 @@ def render_card(result: Audited) -> str:
     return rendered(
         "report_card.html.j2",
         **_opening(result),
-        rows=contributor_table(result).rows[:CARD_ROWS],
+        rows=tables.contributor_table(result)["rows"][:CARD_ROWS],
         hidden=max(result.contributors.height - CARD_ROWS, 0),
     )
 
@@ -103,10 +94,15 @@ def rendered(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     """Templates, compiled once for all pages of a process."""
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
+    made.filters |= {"short": shortened, "known": short_name}
+    made.filters["form"] = lambda value, form: "–" if value is None else format(value, form)
+    made.filters["day"] = lambda when, form="%Y-%m-%d": datetime.fromtimestamp(when, UTC).strftime(form)
+    made.filters |= {"chance": tables.chance, "value": tables.shown_value}
+    return made
 
 
 def _opening(result: Audited) -> dict[str, Any]:
@@ -134,10 +130,34 @@ def _people(result: Audited) -> dict[str, Any] | None:
     if people.height < 2:
         return None
     if people.height > MOST_SHOWN:
-        kinds = Counter(KINDS[verdict] for verdict in people["verdict"])
-        return {"quality": None, **{kind: kinds[kind] for kind in KINDS.values()}}
+        kinds = Counter(tables.KINDS[verdict] for verdict in people["verdict"])
+        return {"quality": None, **{kind: kinds[kind] for kind in tables.KINDS.values()}}
     pool = float(np.mean(result.samples["p_correct"].to_numpy()))
-    return {"quality": Markup(quality_figure(people, pool, few_rows(result)))}
+    return {"quality": quality_figure(people, pool, tables.few_rows(result))}
+
+
+def quality_figure(people: pl.DataFrame, pool: float, few: int) -> Markup:
+    """Contributor quality as dots with intervals; hollow where few rows stand behind it."""
+    low, high = np.percentile(people["quality"].to_numpy(), (0, 100))
+    text = (
+        f"{people.height} contributors; quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows. "
+        "The numbers are in the contributor table."
+    )
+    left = min(_margin([shortened(name, 24) for name in people["contributor"]]), 185)
+    page = rendered("quality.svg.j2", rows=people.to_dicts(), pool=pool, few=few, left=left, text=text)
+    return Markup(page)
+
+
+def confusion_figure(names: Sequence[str], matrices: Sequence[Any], classes: Sequence[str]) -> Markup:
+    """Labels given against held-out predictions, one small matrix for each of a few contributors."""
+    labels, shown = [shortened(name, 9) for name in classes], [shortened(name, 40) for name in names]
+    cells, left = [np.asarray(matrix).tolist() for matrix in matrices], min(_margin(labels), 78) + 16
+    return Markup(rendered("confusion.svg.j2", names=shown, matrices=cells, labels=labels, left=left))
+
+
+def _margin(labels: Sequence[str]) -> float:
+    """What the widest of these labels takes at the left of a figure."""
+    return max(map(cell_len, labels), default=0) * 6.4 + 12
 
 
 def _items(result: Audited) -> dict[str, Any] | None:
@@ -145,10 +165,10 @@ def _items(result: Audited) -> dict[str, Any] | None:
     if result.items is None:
         return None
     return {
-        "table": item_table(result),
+        "rows": result.items.head(tables.MOST_SAMPLES).to_dicts(),
         "count": result.items.height,
         "classes": "p" in result.items.columns,
-        "unclear": queue(result).candidates,
+        "unclear": result.queue.candidates,
     }
 
 
@@ -173,15 +193,14 @@ def _confusion(result: Audited) -> dict[str, Any] | None:
     if not _predicts(result):
         return None
     if result.task == "regression":
-        return {"residuals": residual_table(result)}
-    ranked = most_confused(result)
+        return {"residuals": tables.residual_table(result)}
+    ranked = tables.most_confused(result)
     figure = None
     if not ranked.is_empty() and len(result.classes) <= MOST_CLASSES:
         names = ranked["contributor"].head(MATRICES).to_list()
-        matrices = [confusion_matrix(result, name) for name in names]
-        # Every text in a figure was escaped when it was drawn.
-        figure = Markup(confusion_figure(names, matrices, result.classes))
-    return {"residuals": None, "table": confusion_table(result, ranked), "figure": figure}
+        matrices = [tables.confusion_matrix(result, name) for name in names]
+        figure = confusion_figure(names, matrices, result.classes)
+    return {"residuals": None, "table": tables.confusion_table(result, ranked), "figure": figure}
 
 
 def _predicts(result: Audited) -> bool:

@@ -1,14 +1,12 @@
 """Tables of the report: frames to rows of text, with at most as many rows as a page can show."""
 
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from anml.app.audit.result import Audited
-from anml.app.relabel.queue import Looking, of_result, where_to_look
 from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.stats import mean_interval, wilson
 from anml.surfaces.accused import findings, open_reasons
@@ -30,15 +28,9 @@ KINDS = {RELIABLE: "reliable", LESS: "less", UNSURE: "unsure", GUESSING: "accuse
 RESIDUAL = pl.col("label") - pl.col("predicted")
 DIFFERS = pl.col("given") != pl.col("predicted")
 
-Row = dict[str, str]
 
-
-@dataclass(frozen=True)
-class Listing:
-    """Rows of text, and how many more there are."""
-
-    rows: list[Row]
-    hidden: int = 0
+# Rows of text, and how many more there are.
+Listing = dict[str, Any]
 
 
 def few_rows(result: Audited) -> int:
@@ -50,44 +42,22 @@ def contributor_table(result: Audited) -> Listing:
     """One row per contributor, in the order of the frame: the accused first, the reliable last."""
     frame = result.contributors.head(MOST_FOUND)
     if frame.is_empty():
-        return Listing([])
+        return {"rows": [], "hidden": 0}
     errors: dict[str, float] = {}
     if result.task == "regression":
         far = result.samples.group_by("contributor").agg(RESIDUAL.abs().mean())
         errors = dict(far.iter_rows())
     said = findings(result) if result.doubtful is not None else {**findings(result), **open_reasons(result)}
     does = {name: found.short or found.one for name, found in said.items()}
-    rows = [_contributor(row, result, errors, does) for row in frame.iter_rows(named=True)]
-    return Listing(rows, result.contributors.height - frame.height)
-
-
-def _contributor(row: dict[str, Any], result: Audited, errors: dict[str, float], does: dict[str, str]) -> Row:
-    given = result.signals_given
-    agreement = errors.get(row["contributor"]) if errors else row["agreement"]
-    doubtful = result.doubtful is not None
-    kappa = f"{row['reliability_low']:z.2f}–{row['reliability_high']:z.2f}"
-    said = does.get(row["contributor"], "")
-    if row.get("habits"):
-        said = f"{said}; {row['habits']}" if said else row["habits"]
-    return {
-        "contributor": shortened(row["contributor"], NAME),
-        "verdict": row["verdict"],
-        "kind": KINDS[row["verdict"]],
-        "does": "" if said.startswith(row["verdict"]) else said,
-        "reliability": "–" if doubtful else f"{row['reliability']:z.2f}",
-        "reliability_interval": "" if doubtful else kappa,
-        "few": "few rows" if row["rows"] <= few_rows(result) else "",
-        "rows": f"{row['rows']:,}",
-        "kept": f"{row['kept'] / row['rows']:.0%}",
-        "quality": f"{row['quality']:.2f}",
-        "quality_interval": f"{row['quality_low']:.2f}–{row['quality_high']:.2f}",
-        "bar": f"{100 * row['quality']:.0f}",
-        **{name: f"{row[name]:.2f}" if name in given else "" for name in CREDENTIALS},
-        "seconds": "–" if row.get("seconds") is None else f"{row['seconds']:.3g}",
-        "row_share": f"{row['row_share']:.1%}",
-        "weight_share": f"{row['weight_share']:.1%}",
-        "agreement": "–" if agreement is None else f"{agreement:.3g}" if errors else f"{agreement:.0%}",
-    }
+    few, rows = few_rows(result), []
+    for row in frame.iter_rows(named=True):
+        name, verdict = row["contributor"], row["verdict"]
+        what = "; ".join(filter(None, (does.get(name), row.get("habits"))))
+        row |= {"kind": KINDS[verdict], "few": row["rows"] <= few}
+        row["does"] = "" if what.startswith(verdict) else what
+        row["agreement"] = errors.get(name) if errors else row["agreement"]
+        rows.append(row)
+    return {"rows": rows, "hidden": result.contributors.height - frame.height}
 
 
 def residual_table(result: Audited) -> Listing:
@@ -105,7 +75,7 @@ def residual_table(result: Audited) -> Listing:
         row = {"contributor": shortened(name, NAME), "rows": f"{count:,}", "bias": _signed(mean)}
         row |= {"bias_interval": between, "absolute": f"{absolute:.3g}", "wide": f"{wide:.3g}"}
         rows.append(row)
-    return Listing(rows, frame.height - len(rows))
+    return {"rows": rows, "hidden": frame.height - len(rows)}
 
 
 def _signed(value: float) -> str:
@@ -139,7 +109,7 @@ def confusion_table(result: Audited, ranked: pl.DataFrame) -> Listing:
         wrong, total = row["wrong"], row["total"]
         made = {"contributor": shortened(row["contributor"], NAME), "top": "\n".join(most)}
         rows.append(made | {"disagrees": f"{wrong:,} of {total:,}", "share": f"{wrong / total:.0%}"})
-    return Listing(rows, ranked.height - len(rows))
+    return {"rows": rows, "hidden": ranked.height - len(rows)}
 
 
 def confusion_matrix(result: Audited, contributor: str) -> Any:
@@ -152,53 +122,12 @@ def confusion_matrix(result: Audited, contributor: str) -> Any:
     return matrix
 
 
-def queue(result: Audited) -> Looking:
-    """What to look at first: the list that `anml relabel` writes."""
-    return where_to_look(of_result(result))
-
-
 def sample_table(result: Audited) -> Listing:
     """List the rows to look at first, with what to put in place of their labels."""
-    first, seen = queue(result), result.pictures or {}
+    rows, seen = result.queue.rows.head(MOST_SAMPLES).to_dicts(), result.pictures or {}
     pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in seen.items()}
-    rows = [
-        {
-            "row": f"{row['row']}",
-            "item": shortened(str(row["item"] or ""), TEXT),
-            "contributor": shortened(row["contributor"], NAME),
-            "label": _value(row["given"]),
-            "suggested": _value(row["suggested"] or "–"),
-            "p_suggested": "–" if row["probability"] is None else chance(row["probability"]),
-            "p_correct": "<0.001" if row["p_correct"] < 0.001 else f"{row['p_correct']:.3f}",
-            "reason": shortened(row["reason"], NAME),
-            "picture": pictures.get(row["row"], ""),
-            "excerpt": (result.excerpts or {}).get(row["row"], ""),
-        }
-        for row in first.rows.head(MOST_SAMPLES).iter_rows(named=True)
-    ]
-    return Listing(rows, first.candidates - len(rows))
-
-
-def first_rows(result: Audited) -> list[int]:
-    """The rows that are listed one by one."""
-    return [int(row) for row in queue(result).rows["row"].head(MOST_SAMPLES)]
-
-
-def item_table(result: Audited) -> Listing:
-    """Items with several labels, the least clear first."""
-    if result.items is None:
-        return Listing([])
-    rows = [
-        {
-            "item": shortened(str(row["item"]), TEXT),
-            "labels": f"{row['labels']:,}",
-            "consensus": _value(row["consensus"]),
-            "p": f"{row['deviation']:.3g}" if "deviation" in row else chance(row["p"]),
-            "agree": "" if "deviation" in row else f"{row['agree']:.0%}",
-        }
-        for row in result.items.head(MOST_SAMPLES).iter_rows(named=True)
-    ]
-    return Listing(rows, result.items.height - len(rows))
+    more = {"pictures": pictures, "excerpts": result.excerpts or {}}
+    return {"rows": rows, "hidden": result.queue.candidates - len(rows), **more}
 
 
 def chance(p: float) -> str:
@@ -206,5 +135,6 @@ def chance(p: float) -> str:
     return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 
-def _value(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """A label or a number, as far as there is room for it."""
     return f"{value:.4g}" if isinstance(value, float) else shortened(str(value), TEXT)

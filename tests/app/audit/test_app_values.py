@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import anml
-from anml.app.audit.values import by_index, typed
+from anml.app.audit.weights_for import by_index, typed
 from anml.core.errors import InputError
 from anml.intake.columns import Columns
 from anml.intake.tables import read_table

@@ -45,7 +45,7 @@ def changes(before: Path, after: Path) -> RunChanges:
 
 
 def _figures(folder: Path, run: Run) -> dict[str, float]:
-    queue = where_to_look(of_run(folder))
+    queue = where_to_look(of_run(folder, run))
     return {
         "labels": run.samples.height,
         "contributors": run.samples["contributor"].n_unique(),
@@ -82,7 +82,6 @@ LOOKS_WRONG, LOOKS_RIGHT, MENDED = "looks wrong now", "looks right now", "mended
 
 
 def _shared(first: Run, second: Run) -> pl.DataFrame:
-    """Rows of both runs, with what each says of them."""
     origins = [run.info.get("data") or {} for run in (first, second)]
     same_file = len({about.get("of", about.get("sha256")) for about in origins}) == 1
     named = all("item" in run.samples.columns for run in (first, second))

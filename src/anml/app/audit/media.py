@@ -16,7 +16,7 @@ from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.gradients.devices import device_of, on
 from anml.intake.columns import choose_columns
-from anml.intake.encode.kinds import kind_of
+from anml.intake.encode.preparation import kind_of
 from anml.intake.labels import read_labels
 from anml.intake.pictures import Pictures, picture_column
 from anml.intake.tables import Table
@@ -39,37 +39,32 @@ class Media:
     device: str = "auto"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What is shown of a row: a picture or a text, by column."""
-
-    pictures: Pictures | None = None
-    texts: pl.Series | None = None
-
-    def of(self, result: Audited, rows: list[int]) -> Audited:
-        """The result, with what there is to see of some rows."""
-        if self.pictures is not None:
-            return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
-        if self.texts is not None:
-            found = {row: self.texts[row] or "" for row in rows}
-            short = {
-                row: f"{text[:EXCERPT].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT
-            }
-            return replace(result, excerpts=found | short)
-        return result
+# What is shown of rows: pictures, texts or nothing.
+Shown = Pictures | pl.Series | None
 
 
 def audit_media(
-    table: Table, request: Request, media: Media, *, test: Any = None, progress: Progress | None = None
-) -> tuple[Audited, Shown]:
-    """Audit a table by its columns, pictures or texts, with networks on the device that `media` names."""
+    table: Table, request: Request, media: Media, most: int, *, test: Any = None,
+    progress: Progress | None = None,
+) -> Audited:  # fmt: skip
+    """Audit a table by its columns, pictures or texts; the result has those of up to `most` rows to look at.
+
+    Networks are trained on the device that `media` names.
+    """
     with on(media.device):
-        asked, shown = with_media(table, request, media, progress)
+        asked, shown = _with_media(table, request, media, progress)
         result, _, _ = audit_table(table, asked, test=test, progress=progress)
-    return result, shown
+    rows = [int(row) for row in result.queue.rows["row"].head(most)] if shown is not None else []
+    if isinstance(shown, Pictures):
+        return replace(result, pictures={row: shown.thumbnail(row) for row in rows})
+    if shown is None:
+        return result
+    found = {row: shown[row] or "" for row in rows}
+    short = {row: f"{text[:EXCERPT].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT}
+    return replace(result, excerpts=found | short)
 
 
-def with_media(table: Table, request: Request, media: Media, progress: Any = None) -> tuple[Request, Shown]:
+def _with_media(table: Table, request: Request, media: Media, progress: Any = None) -> tuple[Request, Shown]:
     """The request with features of pictures or texts, and what can be shown of rows."""
     frame = table.frame
     image = picture_column(frame, media.image) if media.text is None else None
@@ -77,18 +72,18 @@ def with_media(table: Table, request: Request, media: Media, progress: Any = Non
         pictures = Pictures(frame[image].cast(pl.String).to_list(), media.folder)
         if media.image is None:
             pictures.check_inside()
-        return _of_pictures(table, request, media, image, pictures, progress), Shown(pictures)
+        return _of_pictures(table, request, media, image, pictures, progress), pictures
     text = _text_column(frame, request, media)
     if text is None:
-        return request, Shown()
+        return request, None
     texts = frame[text].cast(pl.String)
     if media.embed is None:
-        return request, Shown(texts=texts)
+        return request, texts
     contents = texts.fill_null("").to_list()
     hashes = [hashlib.sha256(content.encode()).hexdigest() for content in contents]
     named = embedder(media.embed, str(device_of(media.device)))
     vectors = embedded(named, hashes, contents.__getitem__, media.cache, progress)
-    return _with_vectors(request, vectors, text), Shown(texts=texts)
+    return _with_vectors(request, vectors, text), texts
 
 
 def _of_pictures(

@@ -23,7 +23,7 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
 from anml.core.stats import Estimate
-from anml.intake.predictions import read_vectors
+from anml.intake.beside import read_vectors
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
 

@@ -1,4 +1,4 @@
-"""The weights of an audit for a dataset's rows, by key, pandas index or place; equal columns must agree."""
+"""Rows of the user: weights for a dataset, frames that go by an index, and results with their values."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from anml.app.audit.result import Audited
 from anml.core.checks import Array, Ints
 from anml.core.domain import GRADES, PREFERENCE, Weighting
 from anml.core.errors import InputError, UnsupportedError
-from anml.intake.plain import as_text
+from anml.intake.columns import Columns
+from anml.intake.plain import as_text, codes_in
 from anml.intake.shapes.preference import chat_text
 from anml.intake.tables import parquet_files
 
@@ -29,9 +30,9 @@ def weights_for(
 
     `samples` has row, weight and kept of all that was judged, where the result itself has not.
     """
-    if result.shape is not None and result.shape.kind not in (PREFERENCE, GRADES):
+    if result.kind not in (None, PREFERENCE, GRADES):
         raise UnsupportedError(
-            f"weights of {result.shape.kind} belong to judgements of items, not to rows of a table; take "
+            f"weights of {result.kind} belong to judgements of items, not to rows of a table; take "
             "them from samples, by item and contributor"
         )
     found = result.samples if samples is None else samples
@@ -67,7 +68,6 @@ def _inner(data: Any) -> Any:
 
 
 def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints:
-    """For each row of the data its place in the table."""
     if hasattr(data, "indices") and hasattr(data, "dataset"):  # a Subset of torch
         return np.asarray(_places(table, data.dataset, key, index)[np.asarray(data.indices)])
     if key is not None:
@@ -101,26 +101,25 @@ def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
     if names is None or theirs is None:
         which = "audited table" if names is None else "dataset"
         raise InputError(f"the {which} has no column {key!r} to find rows by")
-    places = {name: at for at, name in enumerate(names)}
-    if len(places) != len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InputError(f"key {key!r} must name each row of the audited table once, {twice!r} comes again")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"key {key!r} must name each row of the audited table once, {name!r} comes again")
     wanted = _texts(theirs)
-    for name in wanted:
-        if name not in places:
-            raise InputError(f"the audited table has no row whose {key!r} is {name!r}")
-    return np.array([places[name] for name in wanted], dtype=np.int64)
+    places = codes_in(pl.Series(wanted, dtype=pl.String), names)
+    if (places < 0).any():
+        raise InputError(f"the audited table has no row whose {key!r} is {wanted[int(places.argmin())]!r}")
+    return places
 
 
 def _check_same(table: pl.DataFrame, data: Any, at: Array) -> bool:
     """Whether both have columns of the same name, which must hold the same, row by row."""
     found = {name: each for name in table.columns if (each := _column(data, name)) is not None}
     for name, theirs in found.items():
-        ours, given = _texts(table[name].to_list()), _texts(theirs)
-        for row, place in enumerate(at):
-            if given[row] != ours[place]:
+        ours = _texts(table[name].to_list())
+        for row, (given, place) in enumerate(zip(_texts(theirs), at, strict=True)):
+            if given != ours[place]:
                 raise InputError(
-                    f"row {row} of the data has {given[row][:40]!r} as {name!r}, the audited table "
+                    f"row {row} of the data has {given[:40]!r} as {name!r}, the audited table "
                     f"{ours[place][:40]!r}: these are other rows, or another order; name a key"
                 )
     return bool(found)
@@ -153,3 +152,54 @@ def _plain(value: Any) -> Any:
         return list(value)
     value = getattr(value, "as_py", getattr(value, "item", lambda: value))()
     return None if isinstance(value, float) and np.isnan(value) else value
+
+
+# Columns of results that hold values of a column of the table, by that column's role.
+ROLES = {
+    "contributor": ("contributor", "copies_of"),
+    "label": ("label", "predicted", "suggested", "consensus"),
+    "item": ("item",),
+}
+
+
+def typed(frame: pl.DataFrame, table: Any, columns: Columns) -> pl.DataFrame:
+    """Results with the table's own values: a label that came as a number is a number again."""
+    if table is None:
+        return frame
+    for role, names in ROLES.items():
+        source = getattr(columns, role, None)
+        if source not in table.frame.columns or table.frame[source].dtype == pl.String:
+            continue
+        values = table.frame[source].unique().drop_nulls()
+        texts = as_text(values)
+        for name in names:
+            if name in frame.columns and frame[name].dtype == pl.String:
+                same = frame[name].replace_strict(texts, values, default=None, return_dtype=values.dtype)
+                # What is no value of the table, as the name for all contributors, keeps the column text.
+                if same.null_count() == frame[name].null_count():
+                    frame = frame.with_columns(same.alias(name))
+    return frame
+
+
+def by_index(what: str, given: Any, data: Any) -> Any:
+    """A pandas frame or column beside a frame, in the order of the index of that; or an error."""
+    frame = nw.dependencies.is_pandas_dataframe(given) or nw.dependencies.is_pandas_series(given)
+    if not (nw.dependencies.is_pandas_dataframe(data) and frame):
+        return given
+    index = given.index
+    # One that says no more than the order of rows goes by it.
+    plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    if index.equals(data.index) or (plain and not data.index.isin(index).all()):
+        return given
+    if plain:
+        raise InputError(
+            f"the {what} count their rows from 0, and the data have these numbers in another order; give the "
+            f"{what} the index of the data, or an array in the order of their rows"
+        )
+    if not (index.is_unique and data.index.is_unique):
+        raise InputError(f"the {what} and the data have other indexes, and one names rows twice; name a key")
+    at = index.get_indexer(data.index)
+    if (at < 0).any():
+        missing = data.index[int((at < 0).argmax())]
+        raise InputError(f"the {what} have no row of index {str(missing)!r}; align them, or name a key")
+    return given.iloc[at]

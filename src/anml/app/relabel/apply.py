@@ -14,7 +14,7 @@ from anml.app.audit.result import Audited
 from anml.app.audit.runs import Run, read_run
 from anml.app.relabel.answers import read_answers
 from anml.app.relabel.ask import Prices
-from anml.app.relabel.queue import ANSWER, Found, of_result, of_run, where_to_look
+from anml.app.relabel.queue import ANSWER, Found, of_run, where_to_look
 from anml.app.relabel.rounds import (
     ANSWERED,
     KINDS,
@@ -34,8 +34,8 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.words import ACCUSED
 from anml.core.progress import Progress
 from anml.core.words import listed
+from anml.intake.labels import spelled_as
 from anml.intake.plain import as_text
-from anml.intake.sets import spelled_as
 from anml.intake.shapes.preference import side_of
 from anml.intake.shapes.shape import GRADES, PREFERENCE
 
@@ -61,7 +61,8 @@ def apply_answers(
 ) -> Applied:  # fmt: skip
     """Audit the data of a run again, with the answers of a relabelled file counted."""
     one_of("as", kind, KINDS)
-    run, found = read_run(folder), of_run(folder)
+    run = read_run(folder)
+    found = of_run(folder, run)
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
     shape = None if source.shape is None else source.shape.kind
@@ -86,7 +87,7 @@ def apply_answers(
     text = rounds_file([*earlier, (kind, answers)])
     this = _round(found, answers, kind, prices or Prices())
     result = _located(_settled(result, table.frame), found, place, text, _roles(asked))
-    this["left"] = where_to_look(of_result(result)).expected
+    this["left"] = result.queue.expected
     rounds = [*found.data.get("rounds", []), this]
     result = replace(result, data={**result.data, "rounds": rounds})
     people = [name for name, verdict in found.verdicts.items() if verdict in ACCUSED]
@@ -126,7 +127,6 @@ def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles
 
 
 def _round(found: Found, answers: dict[int, NewLabel], kind: str, prices: Prices) -> dict[str, Any]:
-    """What is to be said of a round before its audit."""
     queue = where_to_look(found)
     listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
     given = dict(found.samples.select("row", as_text(found.samples["label"]).alias("label")).iter_rows())

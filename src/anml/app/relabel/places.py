@@ -12,16 +12,15 @@ from anml.core.canonical import sha256
 from anml.core.checks import as_codes
 from anml.core.errors import UnsupportedError
 from anml.core.people.marks import without_overlaps
-from anml.intake.argilla import fields_of, question_of, record_name
 from anml.intake.contributions import OURS, entries
 from anml.intake.file import File
-from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.preference import FIRST, SECOND
 from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
 from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
+from anml.intake.tools import annotations_of, fields_of, question_of, record_name
 
 AGENT = "anml"
 # Of a line, what belongs to the annotation and not to the text.
@@ -84,7 +83,6 @@ def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _label_studio(made: Made, source: Source, path: Path) -> str:
-    """Tasks as they came, with the consensus as a prediction."""
     assert source.shape is not None
     tasks, known = entries(File(path)), REGIONS.get(source.shape.kind, ("choices",))
     given: dict[str, list[dict[str, Any]]] = {}
@@ -174,7 +172,6 @@ def _lines(made: Made, source: Source, path: Path) -> str:
 
 
 def _argilla(made: Made, source: Source, path: Path) -> str:
-    """Records with the tags, or the ranking, of the consensus as a suggestion."""
     found, written = entries(File(path)), []
     known = {record_name(entry, number): entry for number, entry in enumerate(found)}
     question = question_of(found, source.question)

@@ -151,7 +151,10 @@ def _valued(
     if len(parts.names) < 2:
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
     if twice := len(train) - len(parts.rows):
-        notes = [*notes, _about_copies(twice, first)]
+        shared = "count in equal shares for all who hold them"
+        whose = shared if first is None else "belong to whoever had them first"
+        once = f"{twice} rows are near-copies of others and count once"
+        notes = [*notes, f"{once}; those of several contributors {whose}"]
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
     known = _asked_once(utility, request.budget, progress)
     fresh, people = np.random.default_rng(request.seed), len(parts.names)
@@ -170,7 +173,6 @@ def _valued(
 
 
 def _asked_once(utility: Utility, budget: int, progress: Progress | None) -> Utility:
-    """The same utility, asked once for each coalition."""
     known: dict[bytes, float] = {}
 
     def ask(coalitions: Bools) -> Floats:
@@ -202,16 +204,9 @@ def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tupl
 
 
 def _copies(x: Floats, y: Array, rng: np.random.Generator) -> Ints:
-    """Rows that are near-copies of one another, with the same label."""
     near = near_copies(x, rng)
     both = np.column_stack([near, np.unique(y, return_inverse=True)[1]])
     return np.asarray(np.unique(both, axis=0, return_inverse=True)[1]).ravel()
-
-
-def _about_copies(twice: int, first: Array | None) -> str:
-    shared = "count in equal shares for all who hold them"
-    whose = shared if first is None else "belong to whoever had them first"
-    return f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"
 
 
 def _utility(
@@ -230,7 +225,6 @@ def _utility(
 
 
 def _score(metric: Any, task: Task) -> Callable[[Array, Array], float]:
-    """A function of truth and prediction."""
     from sklearn import metrics
 
     if callable(metric):
