@@ -7,9 +7,8 @@ from typing import Any
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.intake.contributions import Contributions
-from anml.intake.crowd import PRESETS, read_crowd
 from anml.intake.file import JSON, PAIR, File, as_file
-from anml.intake.mapped import read_croissant, read_mapped
+from anml.intake.mapped import PRESETS, read_croissant, read_crowd, read_mapped
 from anml.intake.shapes.read import SPAN_FORMATS
 from anml.intake.tools import read_argilla, read_label_studio
 

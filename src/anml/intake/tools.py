@@ -60,7 +60,18 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         if label is None:
             skipped["empty"] += 1
             continue
-        row = _row(item, annotation, label, truths.get(item)) | {ANNOTATION: name}
+        is_truth, spent = bool(annotation.get("ground_truth")), annotation.get(SPENT)
+        row: dict[str, Any] = {
+            "item": item,
+            "contributor": account(annotation.get("completed_by")),
+            "label": label,
+            "time": utc_text(annotation.get("created_at")),
+            # The ground truth itself is not scored against itself.
+            "truth": None if is_truth else truths.get(item),
+            **({IS_TRUTH: True} if is_truth else {}),
+            **({SPENT: float(spent)} if isinstance(spent, int | float) else {}),
+            ANNOTATION: name,
+        }
         rows.append(row | scalars(record(task.get("data"), f"data of task {item}{where}")))
         evidence += _reviews(item, row["contributor"], annotation)
     left = {name: (f"{name} annotation was", f"{name} annotations were") for name in skipped}
@@ -115,20 +126,6 @@ def account(value: Any) -> str | None:
     if isinstance(value, dict):
         value = value.get("email") or value.get("username") or value.get("id")
     return None if value is None or value == "" else str(value)
-
-
-def _row(item: str, annotation: dict[str, Any], label: str, truth: str | None) -> dict[str, Any]:
-    is_truth, spent = bool(annotation.get("ground_truth")), annotation.get(SPENT)
-    return {
-        "item": item,
-        "contributor": account(annotation.get("completed_by")),
-        "label": label,
-        "time": utc_text(annotation.get("created_at")),
-        # The ground truth itself is not scored against itself.
-        "truth": None if is_truth else truth,
-        **({IS_TRUTH: True} if is_truth else {}),
-        **({SPENT: float(spent)} if isinstance(spent, int | float) else {}),
-    }
 
 
 def annotation_label(annotation: dict[str, Any], question: str | None) -> str | None:

@@ -20,6 +20,13 @@ def method_facts(result: Audited) -> dict[str, Facts]:
     record, profile = run_record(result, ""), result.policy.profile
     known = next((name for name, each in PROFILES.items() if each == profile), "own settings")
     trained = {"profile": known, "epochs trained": f"{result.scoring_epochs:,}"}
+    used, rows = result.samples.height, result.data["rows"]
+    data = {
+        "name": shortened(str(result.data["name"]), 80),
+        "sha256": str(result.data["sha256"]),
+        "rows": f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used",
+        "task": result.kind or result.task,
+    }
     roles = result.columns.to_dict()
     features = roles.pop("features")
     named = {role.replace("_", " "): shortened(name, 60) for role, name in roles.items() if name is not None}
@@ -27,7 +34,7 @@ def method_facts(result: Audited) -> dict[str, Facts]:
         "Recipe": {"recipe": result.recipe_name, **_settings(record["recipe"])},
         "Scoring model": trained | _settings(record["profile"]),
         "Evidence": _evidence(result),
-        "Data": _data(result),
+        "Data": data | _listed("classes", result.classes),
         "Columns used": named | _listed("features", features),
         "Seed and versions": {"seed": str(result.policy.seed), **result.versions},
     }
@@ -82,17 +89,6 @@ def decay_words(decay: Decay | ContextDecay) -> str:
     half = math.log(2) / decay.delta
     every = f"{half:.3g} years" if half >= 1 else f"{half * DAYS_PER_YEAR:.3g} days"
     return f"T halves every {every}"
-
-
-def _data(result: Audited) -> Facts:
-    used, rows = result.samples.height, result.data["rows"]
-    facts = {
-        "name": shortened(str(result.data["name"]), 80),
-        "sha256": str(result.data["sha256"]),
-        "rows": f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used",
-        "task": result.kind or result.task,
-    }
-    return facts | _listed("classes", result.classes)
 
 
 def _listed(what: str, names: list[str]) -> Facts:
