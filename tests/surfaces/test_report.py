@@ -17,10 +17,17 @@ from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.stats import Estimate
 from anml.surfaces.accused import accusations, best, cannot_tell, false_alarms, less_reliable, who
-from anml.surfaces.names import printable, shortened
-from anml.surfaces.report import MOST_SHOWN, render_card, render_report, write_report
+from anml.surfaces.names import chance, printable, shortened
+from anml.surfaces.report import (
+    MOST_FOUND,
+    MOST_LISTED,
+    MOST_SAMPLES,
+    MOST_SHOWN,
+    render_card,
+    render_report,
+    write_report,
+)
 from anml.surfaces.summary import gain, summary, todo
-from anml.surfaces.tables import MOST_FOUND, MOST_LISTED, MOST_SAMPLES, chance
 from surfaces.report_cases import audited, comparison
 
 ORDER = ["answers", "contributors", "quality", "confusion", "samples", "method", "compared"]
@@ -626,7 +633,7 @@ class TestCard:
 class TestShareOfWrongLabels:
     def test_is_shown_with_its_interval(self, result):
         words = Page(render_report(result)).words
-        shown = f"600 labels by 5 contributors; about {result.noise:.0%} "
+        shown = f"600 labels by 5 contributors; about {result.wrong.mean:.0%} "
         assert f"{shown}({result.wrong.low:.0%} to {result.wrong.high:.0%}) look wrong." in words
 
     def test_has_none_where_there_is_none(self, result):

@@ -169,7 +169,13 @@ def read_predictions(
     """Class probabilities (rows, classes) in the order of the classes, or predicted numbers (rows,)."""
     given = aligned(source, "predictions", table, rows, key)
     if labels.task == "regression":
-        return _quantity(given, table, rows), given.about
+        if (width := given.values.shape[1]) != 1:
+            named = "" if given.names is None else f" ({listed([*map(repr, given.names)])})"
+            raise InputError(
+                f"predictions of a quantity are one column, got {width}{named}{_shared(given, table)}"
+            )
+        _check_finite(given.values, "predictions", rows)
+        return given.values[:, 0], given.about
     values = _by_class(given, table, labels.classes)
     _check_finite(values, "predictions", rows)
     if (low := values.min(axis=1) < -ROUNDING).any():
@@ -206,17 +212,6 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
         raise InputError(f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]}")
     _check_vectors(values, np.arange(len(values)))
     return values.astype(np.float32)
-
-
-def _quantity(given: Aligned, table: Table, rows: Ints) -> Floats:
-    if given.values.shape[1] != 1:
-        named = "" if given.names is None else f" ({listed([*map(repr, given.names)])})"
-        raise InputError(
-            f"predictions of a quantity are one column, got {given.values.shape[1]}{named}"
-            + _shared(given, table)
-        )
-    _check_finite(given.values, "predictions", rows)
-    return given.values[:, 0]
 
 
 def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:

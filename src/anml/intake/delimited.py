@@ -25,7 +25,18 @@ LEADING_ZERO = r"^\s*0\d"
 def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     """Read CSV or TSV bytes, gzip-compressed or not; `shown` is how messages call the file."""
     if data.startswith(GZIP_MAGIC):
-        data = _decompressed(data, shown)
+        most = most_unpacked(len(data))
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                data = file.read(most + 1)
+        except (OSError, EOFError, zlib.error):
+            raise InputError(
+                f"{shown} is a damaged or truncated gzip file; compress or copy it again"
+            ) from None
+        if len(data) > most:
+            raise InputError(
+                f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it first, or split it"
+            )
     _check_text(data, shown)
     if b"\n" not in data:  # line ends of old spreadsheets
         data = data.replace(b"\r", b"\n")
@@ -109,18 +120,6 @@ def check_names(names: list[str], shown: str) -> None:
         raise InputError(f"{shown} has column names that occur more than once: {listed}")
 
 
-def _decompressed(data: bytes, shown: str) -> bytes:
-    most = most_unpacked(len(data))
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            found = file.read(most + 1)
-    except (OSError, EOFError, zlib.error):
-        raise InputError(f"{shown} is a damaged or truncated gzip file; compress or copy it again") from None
-    if len(found) > most:
-        raise InputError(f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it first, or split it")
-    return found
-
-
 def most_unpacked(packed: int) -> int:
     """How much a packed file of this size may unpack to: no table shrinks to less than a two-hundredth."""
     return min(max(200 * packed, 64 * 2**20), 2 * 2**30)
@@ -180,7 +179,14 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
             "an Excel file needs fastexcel: pip install 'attribution-native-ml[excel]', or save it as CSV"
         ) from None
     _check_size(data, shown)
-    frame = _first_sheet(data, shown)
+    try:
+        frame = pl.read_excel(
+            io.BytesIO(data), sheet_id=1, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
+            raise_if_empty=False, infer_schema_length=1,
+        )  # fmt: skip
+    # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
+    except (Exception, pl.exceptions.PanicException):
+        raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
     # A header of its own reading: polars gives names that occur twice a number.
     names = ["" if each is None else str(each).strip() for each in frame.row(0)] if frame.height else []
     if not any(names):
@@ -222,17 +228,6 @@ def _check_cells(text: bytes, shown: str) -> None:
             f"{shown} has cells up to row {height:,} and column {width:,}, more than {MOST_CELLS:,} in all; "
             "delete what lies far out, or save it as CSV"
         )
-
-
-def _first_sheet(data: bytes, shown: str) -> pl.DataFrame:
-    try:
-        return pl.read_excel(
-            io.BytesIO(data), sheet_id=1, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
-            raise_if_empty=False, infer_schema_length=1,
-        )  # fmt: skip
-    # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
-    except (Exception, pl.exceptions.PanicException):
-        raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
 
 
 def _column(series: pl.Series, name: str) -> pl.Series:

@@ -55,22 +55,15 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
         if kind and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
             evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
-    return gather(place, rows, evidence, _unread_times(frame, chosen))
-
-
-def _unread_times(frame: pl.DataFrame, chosen: dict[str, str]) -> list[str]:
-    """Say of which columns of times some values could not be read."""
-    columns = {role: chosen[role] for role in ("time", "reviewed_at") if role in chosen}
-    unread = {
-        role: [value for value in frame[name].drop_nulls() if value != "" and utc_text(value) is None]
-        for role, name in columns.items()
-    }
-    return [
-        f"column {columns[role]!r} ({role}) has {len(bad)} values that are not times, the first "
-        f"{str(bad[0])!r}; they count as not known"
-        for role, bad in unread.items()
-        if bad
-    ]
+    said = []
+    for role in ("time", "reviewed_at"):
+        times = frame[chosen[role]].drop_nulls() if role in chosen else ()
+        if bad := [value for value in times if value != "" and utc_text(value) is None]:
+            said.append(
+                f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times, the first "
+                f"{str(bad[0])!r}; they count as not known"
+            )
+    return gather(place, rows, evidence, said)
 
 
 def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:

@@ -34,7 +34,6 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
             result = audit_shape(source, request, progress)
         return finish(result, found, data, chosen), source.table
     from anml.app.audit.media import Media, audit_media
-    from anml.surfaces.tables import MOST_SAMPLES
 
     table = source.table
     cache = None if chosen["cache"] is None else Path(chosen["cache"])
@@ -43,7 +42,7 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
         folder=folder_of(data), device=chosen["device"],
     )  # fmt: skip
     with shown as progress:
-        result = audit_media(table, request, media, MOST_SAMPLES, test=chosen["test"], progress=progress)
+        result = audit_media(table, request, media, test=chosen["test"], progress=progress)
     return finish(result, found, data, chosen), table
 
 

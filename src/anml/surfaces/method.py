@@ -59,7 +59,13 @@ def _evidence(result: Audited) -> Facts:
         "wrong labels": f"{looks_wrong(result)}, estimated without the truth",
     }
     if {"v", "r"} & set(given):
-        facts["rho_c"] = _rho_c(result)
+        # How q goes with what the credentials say, s = v r, over all rows; that of the gate where it asked.
+        recipe, samples, found = result.policy.recipe, result.samples, result.gate.rho_c
+        if found is None:
+            found = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
+        shown = "undefined, as q or s is the same in every row" if found is None else f"{found:.3f}"
+        asked = "" if recipe.combine in ("adaptive", "guarded") else "; this recipe does not ask it"
+        facts["rho_c"] = f"{shown} (correlation of q and s = v r), tau_c = {recipe.tau_c:g}{asked}"
     if "t" in given:
         facts["decay"] = decay_words(result.policy.decay)
     if "r" in given:
@@ -68,16 +74,6 @@ def _evidence(result: Audited) -> Facts:
         measured = f"{comparison.rows:,} rows, {comparison.epochs} epochs"
         facts["comparison"] = f"{measured}; {comparison.metric} on {comparison.on}"
     return facts
-
-
-def _rho_c(result: Audited) -> str:
-    """How q goes with what the credentials say, s = v r, over all rows; that of the gate where it asked."""
-    recipe, samples, found = result.policy.recipe, result.samples, result.gate.rho_c
-    if found is None:
-        found = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
-    shown = "undefined, as q or s is the same in every row" if found is None else f"{found:.3f}"
-    asked = "" if recipe.combine in ("adaptive", "guarded") else "; this recipe does not ask it"
-    return f"{shown} (correlation of q and s = v r), tau_c = {recipe.tau_c:g}{asked}"
 
 
 def decay_words(decay: Decay | ContextDecay) -> str:

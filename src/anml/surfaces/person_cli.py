@@ -102,7 +102,7 @@ def _week(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _example(row: dict[str, Any]) -> dict[str, str]:
-    from anml.surfaces.tables import chance
+    from anml.surfaces.names import chance
 
     shown = row.get("text") or (f"row {row['row']}" if row.get("item") is None else row["item"])
     return {

@@ -15,6 +15,7 @@ from anml.surfaces.options import RunFolder, opt
 
 if TYPE_CHECKING:
     from anml.app.relabel.apply import Applied
+    from anml.app.relabel.queue import Looking
 
 
 def relabel(
@@ -55,6 +56,10 @@ def relabel(
         looking = priced(looking, paid)
     place = data or Path(run, str(found.data.get("path")))
     text = write_list(looking, source_of(found, run, data), place, format, out)
+    _show(looking, text, out, json)
+
+
+def _show(looking: "Looking", text: str, out: Path | None, json: bool) -> None:
     if json:
         from anml.app.audit.output import as_json
 

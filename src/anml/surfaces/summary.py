@@ -81,19 +81,17 @@ def decided(result: Audited) -> list[str]:
     share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
     how = BRANCHES.get(result.gate.branch, result.gate.branch)
     if result.gate.branch == "evidence":
-        how = f"Labels are judged by {_judges(result)}"
+        used = set(result.signals_given) & set(result.policy.recipe.use)
+        judges = {
+            "held-out predictions": result.columns.features or "predictions" in result.data,
+            "other labels of the same item": result.items is not None,
+            "credentials": used & {"v", "r", "t"},
+            "what is known of their contributors": not result.contributors.is_empty(),
+        }
+        named = [judge for judge, asked in judges.items() if asked]
+        how = f"Labels are judged by {listed(named or ['how usual they are'])}"
     wrong = "choices were made without looking" if result.kind == PREFERENCE else "labels look wrong"
     return [f"{how}: {result.gate.reason}.", f"Kept {share}; {looks_wrong(result)} of {wrong}."]
-
-
-def _judges(result: Audited) -> str:
-    """What the evidence recipe had to go by."""
-    used = set(result.signals_given) & set(result.policy.recipe.use)
-    judges = ["held-out predictions"] if result.columns.features or "predictions" in result.data else []
-    judges += ["other labels of the same item"] if result.items is not None else []
-    judges += ["credentials"] if used & {"v", "r", "t"} else []
-    judges += ["what is known of their contributors"] if not result.contributors.is_empty() else []
-    return listed(judges or ["how usual they are"])
 
 
 def looks_wrong(result: Audited) -> str:

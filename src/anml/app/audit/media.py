@@ -11,6 +11,7 @@ import polars as pl
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
+from anml.app.relabel.queue import MOST_SAMPLES
 from anml.core.checks import as_codes
 from anml.core.errors import InputError
 from anml.core.progress import Progress
@@ -44,17 +45,13 @@ Shown = Pictures | pl.Series | None
 
 
 def audit_media(
-    table: Table, request: Request, media: Media, most: int, *, test: Any = None,
-    progress: Progress | None = None,
-) -> Audited:  # fmt: skip
-    """Audit a table by its columns, pictures or texts; the result has those of up to `most` rows to look at.
-
-    Networks are trained on the device that `media` names.
-    """
+    table: Table, request: Request, media: Media, *, test: Any = None, progress: Progress | None = None
+) -> Audited:
+    """Audit a table by its columns, pictures or texts, with networks on the device that `media` names."""
     with on(media.device):
         asked, shown = _with_media(table, request, media, progress)
         result, _, _ = audit_table(table, asked, test=test, progress=progress)
-    rows = [int(row) for row in result.queue.rows["row"].head(most)] if shown is not None else []
+    rows = [int(row) for row in result.queue.rows["row"].head(MOST_SAMPLES)] if shown is not None else []
     if isinstance(shown, Pictures):
         return replace(result, pictures={row: shown.thumbnail(row) for row in rows})
     if shown is None:

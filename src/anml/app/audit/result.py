@@ -116,11 +116,6 @@ class Audited:
     excerpts: dict[int, str] | None = None
 
     @property
-    def noise(self) -> float:
-        """Share of labels that look wrong."""
-        return self.wrong.mean
-
-    @property
     def kind(self) -> str | None:
         """The shape of the judgements; None where they are classes or numbers."""
         return None if self.shape is None else self.shape.kind
@@ -162,11 +157,12 @@ def versions() -> dict[str, str]:
 def run_record(result: Audited, command: str) -> dict[str, Any]:
     """What run.json holds: enough to repeat the run and to know what it was run on."""
     policy = result.policy
-    as_is = ("versions", "data", "task", "classes", "kept", "noise", "doubtful", "false_accusations", "notes")
+    as_is = ("versions", "data", "task", "classes", "kept", "doubtful", "false_accusations", "notes")
     found: dict[str, Any] = {name: getattr(result, name) for name in ("wrong", "gate", "columns", "gold")}
     found |= {"comparison": result.comparison, "ledger": result.vouched}
     return {
         "anml": result.versions["anml"],
+        "noise": result.wrong.mean,
         "command": command,
         "recipe": {"name": result.recipe_name, **policy.recipe.to_dict()},
         "profile": asdict(policy.profile),

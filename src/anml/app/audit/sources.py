@@ -91,7 +91,14 @@ def fit(request: "Request", found: Read) -> "Request":
         if time not in columns:
             raise InputError(f"{source.table.name} does not say when a label was given")
         roles["time"] = time
-    roles = _known_apart(roles, request)
+    # What an export knows enters as known, unless the user names something else, or has it check.
+    left_out: set[str] = set()
+    if request.known is not None:
+        roles, left_out = {**roles, "known": request.known}, {"reviewed"}
+    elif request.gold is not None:
+        names = {"known": ("truth", roles.get("known")), "reviewed": (roles.get("reviewed"),)}
+        left_out = {role for role, known in names.items() if request.gold in known}
+    roles = {role: name for role, name in roles.items() if role not in left_out}
     used = {*roles.values(), *(request.features or ()), request.gold}
     used |= {request.verification, request.reputation} if source.shape is not None else set()
     replaced = [request.verification, request.reputation] if vouched else []
@@ -99,17 +106,6 @@ def fit(request: "Request", found: Read) -> "Request":
     request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
     # The ledger has its own floor for newcomers, which asks for age and knows flags.
     return request if vouched is None else replace(request, newcomer=0)
-
-
-def _known_apart(roles: dict[str, Any], request: "Request") -> dict[str, Any]:
-    """What an export knows enters as known, unless the user names something else, or has it check."""
-    if request.known is not None:
-        return {**{role: name for role, name in roles.items() if role != "reviewed"}, "known": request.known}
-    if request.gold is not None and request.gold in ("truth", roles.get("known")):
-        roles = {role: name for role, name in roles.items() if role != "known"}
-    if request.gold is not None and request.gold == roles.get("reviewed"):
-        roles = {role: name for role, name in roles.items() if role != "reviewed"}
-    return roles
 
 
 def finish(result: "Audited", found: Read, data: Any, chosen: Mapping[str, Any]) -> "Audited":

@@ -42,7 +42,17 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
         )
     if format in drawn:
         return places_file(looking, source, path, format)
-    return FORMATS[format](with_data(looking, source), source, path)
+    frame, rows = source.table.frame, looking.rows
+    if ANNOTATION in frame.columns:
+        ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
+        rows = rows.with_columns(ids.alias(ANNOTATION))
+    # What judgements of another shape have beside their labels is what there is to see of them.
+    beside = source.beside if source.shape is None else (ANNOTATION,)
+    shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
+    data = frame[rows["row"].to_numpy()].select(shown)
+    # Names that clash have data_ before them.
+    data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
+    return FORMATS[format](rows.hstack(data), source, path)
 
 
 def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path | None) -> str:
@@ -57,20 +67,6 @@ def write_list(looking: Looking, source: Source, place: Path | None, format: str
             raise UnsupportedError(f"the list of {name} is a table; name a file that ends in .csv")
         write_file(out, text)
     return text
-
-
-def with_data(looking: Looking, source: Source) -> pl.DataFrame:
-    """The list with what there is to see of each row; names that clash have data_ before them."""
-    frame, rows = source.table.frame, looking.rows
-    if ANNOTATION in frame.columns:
-        ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
-        rows = rows.with_columns(ids.alias(ANNOTATION))
-    # What judgements of another shape have beside their labels is what there is to see of them.
-    beside = source.beside if source.shape is None else (ANNOTATION,)
-    shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
-    data = frame[rows["row"].to_numpy()].select(shown)
-    data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
-    return rows.hstack(data)
 
 
 def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:

@@ -30,6 +30,8 @@ COLUMNS = (
 )  # fmt: skip
 # In samples: the right label of the item, where it is known.
 ANSWER = "answer"
+# Rows that are shown one by one.
+MOST_SAMPLES = 20
 _PARTS = ("from_model", "from_credentials", "from_contributor")
 
 

@@ -35,6 +35,8 @@ BUDGET = 2_000
 # Coalitions that are evaluated before progress is reported.
 TOGETHER = 256
 NAMED = ("label", "contributor", "time")
+# What becomes of rows that several contributors hold, where nobody knows who was first.
+EQUAL_SHARES = "count in equal shares for all who hold them"
 # Without test data this share of the rows is held out, at most so many.
 HELD_OUT, MOST_HELD = 0.3, 2_000
 
@@ -56,10 +58,6 @@ class ValueRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        # One name is a list of one.
-        for name in ("features", "ignore"):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, (getattr(self, name),))
         one_of("method", self.method, METHODS)
         if isinstance(self.model, str):
             one_of("model", self.model, MODELS)
@@ -151,8 +149,7 @@ def _valued(
     if len(parts.names) < 2:
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
     if twice := len(train) - len(parts.rows):
-        shared = "count in equal shares for all who hold them"
-        whose = shared if first is None else "belong to whoever had them first"
+        whose = "belong to whoever had them first" if first is not None else EQUAL_SHARES
         once = f"{twice} rows are near-copies of others and count once"
         notes = [*notes, f"{once}; those of several contributors {whose}"]
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
