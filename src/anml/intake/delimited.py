@@ -209,25 +209,21 @@ def _check_size(data: bytes, shown: str) -> None:
                     raise InputError(f"{shown} unpacks to far more than a workbook does; save it as CSV")
                 if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
                     raise InputError(f"{shown} holds XML in UTF-16, as no spreadsheet has; save it as CSV")
-                _check_cells(text, shown)
+                width, height = 1, 1
+                for letters, digits in re.findall(rb"""\br=["']([A-Z]{1,8})([0-9]{1,9})["']""", text):
+                    number = 0
+                    for letter in letters:
+                        number = number * 26 + letter - 64
+                    width, height = max(width, number), max(height, int(digits))
+                if width * height > MOST_CELLS:
+                    raise InputError(
+                        f"{shown} has cells up to row {height:,} and column {width:,}, more than "
+                        f"{MOST_CELLS:,} in all; delete what lies far out, or save it as CSV"
+                    )
     except InputError:
         raise
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error):
         raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
-
-
-def _check_cells(text: bytes, shown: str) -> None:
-    width, height = 1, 1
-    for letters, digits in re.findall(rb"""\br=["']([A-Z]{1,8})([0-9]{1,9})["']""", text):
-        number = 0
-        for letter in letters:
-            number = number * 26 + letter - 64
-        width, height = max(width, number), max(height, int(digits))
-    if width * height > MOST_CELLS:
-        raise InputError(
-            f"{shown} has cells up to row {height:,} and column {width:,}, more than {MOST_CELLS:,} in all; "
-            "delete what lies far out, or save it as CSV"
-        )
 
 
 def _column(series: pl.Series, name: str) -> pl.Series:

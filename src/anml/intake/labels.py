@@ -47,8 +47,18 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
         if values.min() == values.max():
             raise InputError(f"column {series.name!r} is {values[0]:g} in every row: nothing to learn")
         return Labels(values, "regression", [], notes)
-    codes, classes = _classes(series)
-    return Labels(codes, "classification", classes, notes)
+    texts = as_text(series)
+    names = [str(name) for name in texts.unique().to_list()]
+    classes = in_order(names, series.dtype)
+    if len(classes) == 1:
+        raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
+    if len(classes) > max(2, series.len() / 2):
+        hint = " or use the task regression" if series.dtype.is_numeric() else ""
+        raise InputError(
+            f"column {series.name!r} has {len(classes)} classes in {series.len()} rows, more than one "
+            f"class per two rows; name another label column{hint}"
+        )
+    return Labels(codes_in(texts, classes), "classification", classes, notes)
 
 
 def read_targets(series: pl.Series, task: str, classes: list[str]) -> np.ndarray[Any, Any]:
@@ -84,21 +94,6 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         worst = values[np.abs(values).argmax()]
         raise InputError(f"column {series.name!r} has labels beyond {LARGEST:g}, as {worst:g}; scale them")
     return values
-
-
-def _classes(series: pl.Series) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[str]]:
-    texts = as_text(series)
-    names = [str(name) for name in texts.unique().to_list()]
-    classes = in_order(names, series.dtype)
-    if len(classes) == 1:
-        raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
-    if len(classes) > max(2, series.len() / 2):
-        hint = " or use the task regression" if series.dtype.is_numeric() else ""
-        raise InputError(
-            f"column {series.name!r} has {len(classes)} classes in {series.len()} rows, more than one "
-            f"class per two rows; name another label column{hint}"
-        )
-    return codes_in(texts, classes), classes
 
 
 SEPARATORS = (";", "|", ",")
@@ -176,7 +171,17 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
     if labels.task == "regression":
         if series.dtype == pl.Boolean or (flags and not series.dtype.is_numeric()):
             return truth, *read_flags(series, "known")
-        return _numbers(series), none, none
+        numbers = series.cast(pl.Float64, strict=False)
+        if numbers.null_count() > series.null_count():
+            bad = series.filter(numbers.is_null() & series.is_not_null())[0]
+            raise InputError(
+                f"column {series.name!r} (known) must hold numbers, or true or false, where labels are "
+                f"numbers; got {str(bad)!r}"
+            )
+        found = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
+        if np.isinf(found).any():
+            raise InputError(f"column {series.name!r} (known) must hold finite numbers, got an infinite one")
+        return found, none, none
     if flags and not values.is_in(labels.classes).all():
         return truth, *read_flags(series, "known")
     if len(values) and not values.is_in(labels.classes).any():
@@ -187,20 +192,6 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
     truth = codes_in(said, labels.classes)
     # A right label that nobody gave: whatever was given is wrong.
     return truth, none, said.is_not_null().to_numpy() & (truth < 0)
-
-
-def _numbers(series: pl.Series) -> Any:
-    numbers = series.cast(pl.Float64, strict=False)
-    if numbers.null_count() > series.null_count():
-        bad = series.filter(numbers.is_null() & series.is_not_null())[0]
-        raise InputError(
-            f"column {series.name!r} (known) must hold numbers, or true or false, where labels are numbers; "
-            f"got {str(bad)!r}"
-        )
-    found = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
-    if np.isinf(found).any():
-        raise InputError(f"column {series.name!r} (known) must hold finite numbers, got an infinite one")
-    return found
 
 
 def _say(name: str, truth: Any, right: Bools, wrong: Bools, notes: list[str], warnings: list[str]) -> None:
@@ -238,7 +229,16 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str, items: pl.Series 
     told_apart = flags and (task == "regression" or len(of_label) < len(values))
     if is_named(series.name, ALIASES["gold"]) or told_apart:
         right, _ = read_flags(series, "gold")
-        _check_marks(series.name, right, given, items)
+        # Marks that say where an answer is known do not say that this label is right.
+        why = f"column {series.name!r} (gold) says where the answer is known, not which it is"
+        if is_named(series.name, TRAPS):
+            raise InputError(f"{why}; name the column of answers")
+        if items is not None:
+            marked = pl.DataFrame({"item": items, "label": given}).filter(right)
+            unlike = marked.filter(pl.col("label").n_unique().over("item") > 1)["item"]
+            if len(unlike):
+                which = f"it marks different labels of item {str(unlike[0])!r}"
+                raise InputError(f"{why}: {which}; name the column of answers")
         return Gold(right, right.copy(), "marks")
     if task == "regression":
         raise InputError(
@@ -251,17 +251,3 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str, items: pl.Series 
         )
     known = said.is_not_null().to_numpy()
     return Gold(known, known & (said == given).fill_null(False).to_numpy(), "labels")
-
-
-def _check_marks(name: str, right: Bools, labels: pl.Series, items: pl.Series | None) -> None:
-    """Refuse marks that say where an answer is known and not that this label is right."""
-    why = f"column {name!r} (gold) says where the answer is known, not which it is"
-    if is_named(name, TRAPS):
-        raise InputError(f"{why}; name the column of answers")
-    if items is None:
-        return
-    marked = pl.DataFrame({"item": items, "label": labels}).filter(right)
-    unlike = marked.filter(pl.col("label").n_unique().over("item") > 1)["item"]
-    if len(unlike):
-        item = str(unlike[0])
-        raise InputError(f"{why}: it marks different labels of item {item!r}; name the column of answers")

@@ -120,24 +120,7 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     rows = rows.select(name for name in rows.columns if rows[name].null_count() < rows.height)
     people = rows["contributor"].n_unique()
     notes = [f"{file.path.name} was read as {format}: {rows.height} labels by {people} contributors"]
-    rows, known = _with_known(rows, found)
-    roles, about_v = {"label": "label", "contributor": "contributor", "item": "item", **known}, ""
-    if not found.evidence.is_empty():
-        # Rows that no review is about have no v of their own.
-        v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
-        rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
-        roles["verification"] = "verification"
-        about_v = (
-            f"v comes from the {found.evidence.height} reviews in this file, which nobody signed; "
-            "with --ledger it comes from evidence on record"
-        )
-    beside = tuple(name for name in BESIDE if name in rows.columns)
-    table, asked = Table(rows, file.path.name, file.sha256), given.get("label")
-    return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
-
-
-def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Add what the file knows of its labels: gold answers, and what reviewers said of single labels."""
+    # What the file knows of its labels: gold answers, and what reviewers said of single labels.
     truth = pl.col("truth") if "truth" in rows.columns else pl.lit(None, pl.String)
     if IS_TRUTH in rows.columns:
         truth = truth.fill_null(pl.when(IS_TRUTH).then("label"))
@@ -153,7 +136,20 @@ def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame,
     reviewed = last.select("item", "contributor", accepted)
     rows = rows.join(reviewed, on=["item", "contributor"], how="left", maintain_order="left")
     told = [name for name in (KNOWN, REVIEWED) if rows[name].null_count() < rows.height]
-    return rows.drop({KNOWN, REVIEWED} - {*told}), {name: name for name in told}
+    rows = rows.drop({KNOWN, REVIEWED} - {*told})
+    roles, about_v = {name: name for name in ("label", "contributor", "item", *told)}, ""
+    if not found.evidence.is_empty():
+        # Rows that no review is about have no v of their own.
+        v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
+        rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
+        roles["verification"] = "verification"
+        about_v = (
+            f"v comes from the {found.evidence.height} reviews in this file, which nobody signed; "
+            "with --ledger it comes from evidence on record"
+        )
+    beside = tuple(name for name in BESIDE if name in rows.columns)
+    table, asked = Table(rows, file.path.name, file.sha256), given.get("label")
+    return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
 
 
 def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:

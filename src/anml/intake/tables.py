@@ -81,8 +81,19 @@ def _as_it_is(path: Path, shown: str) -> Table:
     data = file_bytes(path, shown)
     if suffix in SEPARATORS:
         frame = read_delimited(data, shown, SEPARATORS[suffix])
+    elif suffix in EXCEL:
+        frame = read_excel(data, shown)
     else:
-        frame = read_excel(data, shown) if suffix in EXCEL else _read_parquet(data, shown)
+        if not data:
+            raise InputError(f"{shown} is empty; at least one row is needed")
+        if not data.startswith(PARQUET_MAGIC):
+            raise InputError(f"{shown} is not a Parquet file")
+        if not data.endswith(PARQUET_MAGIC) or int.from_bytes(data[-8:-4], "little") > len(data) - 12:
+            raise InputError(f"{shown} is a truncated Parquet file; copy or write it again")
+        try:
+            frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
+        except (Exception, pl.exceptions.PanicException):
+            raise InputError(f"{shown} is a damaged Parquet file; copy or write it again") from None
     return Table(frame, path.name, hashlib.sha256(data).hexdigest())
 
 
@@ -96,19 +107,6 @@ def file_bytes(path: Path, shown: str) -> bytes:
         raise InputError(f"{shown} is a folder; a CSV, TSV or Parquet file is needed") from None
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None
-
-
-def _read_parquet(data: bytes, shown: str) -> pl.DataFrame:
-    if not data:
-        raise InputError(f"{shown} is empty; at least one row is needed")
-    if not data.startswith(PARQUET_MAGIC):
-        raise InputError(f"{shown} is not a Parquet file")
-    if not data.endswith(PARQUET_MAGIC) or int.from_bytes(data[-8:-4], "little") > len(data) - 12:
-        raise InputError(f"{shown} is a truncated Parquet file; copy or write it again")
-    try:
-        return pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
-    except (Exception, pl.exceptions.PanicException):
-        raise InputError(f"{shown} is a damaged Parquet file; copy or write it again") from None
 
 
 def _check_size(frame: pl.DataFrame, shown: str) -> None:

@@ -17,18 +17,17 @@ from anml.surfaces.options import RunFolder, opt
 @audit_options.with_options(*audit_options.options_on(audit_options.AUDIT))
 def audit(data: audit_options.Data, **chosen: Any) -> None:
     """Say how far each row of a table can be trusted, and why."""
+    from anml.app.audit.output import check_folder, write_run
+
     condition, out = condition_of(chosen["fail_if"]), chosen["out"]
     sliced = in_slices(data, chosen)
     if out is not None and not sliced:
-        from anml.app.audit.output import check_folder
-
         check_folder(out)
     result, _ = audit_data(data, chosen, _shown(chosen))
     files = ["samples/", "contributors.csv", "report.html", "run.json"]
     if out is None:
         files = []
     elif not sliced:
-        from anml.app.audit.output import write_run
         from anml.surfaces.report import write_report
 
         files = write_run(out, result, "audit", lambda draft: write_report(result, draft))

@@ -37,10 +37,8 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
 
     table = source.table
     cache = None if chosen["cache"] is None else Path(chosen["cache"])
-    media = Media(
-        image=chosen["image"], text=chosen["text"], embed=chosen["embed"], cache=cache,
-        folder=folder_of(data), device=chosen["device"],
-    )  # fmt: skip
+    named = {name: chosen[name] for name in ("image", "text", "embed", "device")}
+    media = Media(**named, cache=cache, folder=folder_of(data))
     with shown as progress:
         result = audit_media(table, request, media, test=chosen["test"], progress=progress)
     return finish(result, found, data, chosen), table

@@ -86,10 +86,10 @@ def sentences(found: "RunChanges") -> list[str]:
     ]
 
 
-def figures_shown(found: "RunChanges") -> list[tuple[str, str, str]]:
+def figures_shown(found: "RunChanges") -> list[tuple[str, ...]]:
     """Figures before and after, as text."""
-
-    def shown(name: str, value: float) -> str:
-        return f"{value:.1%}" if name == "labels that look wrong" else f"{value:,.0f}"
-
-    return [(name, shown(name, was), shown(name, now)) for name, (was, now) in found.figures.items()]
+    forms = {"labels that look wrong": ".1%"}
+    return [
+        (name, *(format(value, forms.get(name, ",.0f")) for value in pair))
+        for name, pair in found.figures.items()
+    ]

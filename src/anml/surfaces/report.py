@@ -15,9 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.cells import cell_len
 
-from anml.app.audit.items import CLEAR
 from anml.app.audit.result import Audited
 from anml.app.relabel.queue import MOST_SAMPLES
+from anml.core.people.consensus import CLEAR
 from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.stats import mean_interval, wilson
 from anml.core.words import counted
@@ -116,7 +116,11 @@ def _environment() -> Environment:
     made.filters |= {"short": shortened, "known": short_name}
     made.filters["form"] = lambda value, form: "–" if value is None else format(value, form)
     made.filters["day"] = lambda when, form="%Y-%m-%d": datetime.fromtimestamp(when, UTC).strftime(form)
-    made.filters |= {"chance": chance, "value": shown_value}
+    made.filters["chance"] = chance
+    # A label or a number, as far as there is room for it.
+    made.filters["value"] = lambda value: (
+        f"{value:.4g}" if isinstance(value, float) else shortened(str(value), 60)
+    )
     return made
 
 
@@ -171,14 +175,29 @@ def _confusion(result: Audited) -> dict[str, Any] | None:
     if not _predicts(result):
         return None
     if result.task == "regression":
-        return {"residuals": residual_table(result)}
+        # How each contributor's labels lie around the held-out predictions, widest first.
+        far = RESIDUAL.abs()
+        figures = {"absolute": far.mean(), "wide": far.quantile(0.9), "residuals": RESIDUAL}
+        people = result.samples.group_by("contributor").agg(count=pl.len(), **figures)
+        people = people.sort("absolute", "contributor", descending=[True, False])
+        rows = people.head(MOST_CONFUSED).to_dicts()
+        for row in rows:
+            row |= mean_interval(np.array(row["residuals"])).to_dict()
+        return {"residuals": {"rows": rows, "hidden": people.height - len(rows)}}
     ranked = most_confused(result)
     figure = None
     if not ranked.is_empty() and len(result.classes) <= MOST_CLASSES:
         names = ranked["contributor"].head(MATRICES).to_list()
         matrices = [confusion_matrix(result, name) for name in names]
         figure = confusion_figure(names, matrices, result.classes)
-    return {"residuals": None, "table": confusion_table(result, ranked), "figure": figure}
+    # What the contributors who disagree most write where the model sees something else.
+    rows = ranked.head(MOST_CONFUSED).to_dicts()
+    for row in rows:
+        cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & DIFFERS)
+        top = cells.sort("rows", "given", "predicted", descending=[True, False, False])
+        row["top"] = top.head(3).to_dicts()
+    table = {"rows": rows, "hidden": ranked.height - len(rows)}
+    return {"residuals": None, "table": table, "figure": figure}
 
 
 def _predicts(result: Audited) -> bool:
@@ -213,20 +232,6 @@ def contributor_table(result: Audited) -> dict[str, Any]:
     return {"rows": rows, "hidden": result.contributors.height - frame.height}
 
 
-def residual_table(result: Audited) -> dict[str, Any]:
-    """For numbers: how each contributor's labels lie around the held-out predictions, widest first."""
-    far = RESIDUAL.abs()
-    frame = (
-        result.samples.group_by("contributor")
-        .agg(count=pl.len(), absolute=far.mean(), wide=far.quantile(0.9), residuals=RESIDUAL)
-        .sort("absolute", "contributor", descending=[True, False])
-    )
-    rows = frame.head(MOST_CONFUSED).to_dicts()
-    for row in rows:
-        row |= mean_interval(np.array(row["residuals"])).to_dict()
-    return {"rows": rows, "hidden": frame.height - len(rows)}
-
-
 def most_confused(result: Audited) -> pl.DataFrame:
     """Contributors by the lower end of how far they disagree with predictions: newcomers do not lead."""
     frame = (
@@ -239,16 +244,6 @@ def most_confused(result: Audited) -> pl.DataFrame:
     low, _ = wilson((frame["wrong"] / frame["total"]).to_numpy(), frame["total"].to_numpy())
     ranked = frame.with_columns(surely=pl.Series(low))
     return ranked.sort("surely", "contributor", descending=[True, False])
-
-
-def confusion_table(result: Audited, ranked: pl.DataFrame) -> dict[str, Any]:
-    """For classes: what the contributors who disagree most write where the model sees something else."""
-    rows = ranked.head(MOST_CONFUSED).to_dicts()
-    for row in rows:
-        cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & DIFFERS)
-        top = cells.sort("rows", "given", "predicted", descending=[True, False, False]).head(3)
-        row["top"] = top.to_dicts()
-    return {"rows": rows, "hidden": ranked.height - len(rows)}
 
 
 def confusion_matrix(result: Audited, contributor: str) -> Any:
@@ -267,8 +262,3 @@ def sample_table(result: Audited) -> dict[str, Any]:
     pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in seen.items()}
     more = {"pictures": pictures, "excerpts": result.excerpts or {}}
     return {"rows": rows, "hidden": result.queue.candidates - len(rows), **more}
-
-
-def shown_value(value: Any) -> str:
-    """A label or a number, as far as there is room for it."""
-    return f"{value:.4g}" if isinstance(value, float) else shortened(str(value), 60)

@@ -12,7 +12,6 @@ from anml.core.words import counted, listed
 from anml.surfaces.accused import NAME, Sentence, who
 from anml.surfaces.names import names_listed, shortened
 
-WHO, TODO, CHANGES = "Who", "What to do", "What it changes"
 LONGEST = 400
 BRANCHES = {
     "uniform": "All rows count alike",
@@ -218,9 +217,9 @@ class Summary(NamedTuple):
     def lines(self) -> list[tuple[str, str]]:
         """Each answer under its question, as plain text."""
         return [
-            (WHO, " ".join(str(said) for said in self.who)),
-            (TODO, " ".join(self.todo)),
-            (CHANGES, str(self.change)),
+            ("Who", " ".join(str(said) for said in self.who)),
+            ("What to do", " ".join(self.todo)),
+            ("What it changes", str(self.change)),
         ]
 
 

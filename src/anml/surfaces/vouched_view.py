@@ -56,7 +56,15 @@ def _lines(rows: pl.DataFrame, names: list[str]) -> list[dict[str, Any]]:
     room = MOST_LINKS
     lines = []
     for row in groups.iter_rows(named=True):
-        links = _links(row["evidence"], row["item"])
+        # Each entry once, with the first item it decides; items are named where an entry is about one.
+        found: dict[str, list[str]] = {}
+        for entries, item in zip(row["evidence"], row["item"], strict=True):
+            for entry in entries.split(";") if entries else []:
+                found.setdefault(entry, []).append(item)
+        links = [
+            {"entry": entry, "about": f"item {shortened(of[0], 40)}" if len(of) == 1 else f"{len(of)} rows"}
+            for entry, of in sorted(found.items(), key=lambda pair: int(pair[0]))
+        ]
         lines.append(
             {
                 "anchor": "",
@@ -70,18 +78,6 @@ def _lines(rows: pl.DataFrame, names: list[str]) -> list[dict[str, Any]]:
         )
         room = max(room - len(links), 0)
     return lines
-
-
-def _links(evidence: list[str], items: list[str]) -> list[dict[str, str]]:
-    """Each entry once, with the first item it decides; items are named where an entry is about one."""
-    found: dict[str, list[str]] = {}
-    for entries, item in zip(evidence, items, strict=True):
-        for entry in entries.split(";") if entries else []:
-            found.setdefault(entry, []).append(item)
-    return [
-        {"entry": entry, "about": f"item {shortened(seen[0], 40)}" if len(seen) == 1 else f"{len(seen)} rows"}
-        for entry, seen in sorted(found.items(), key=lambda pair: int(pair[0]))
-    ]
 
 
 def short_name(name: str) -> str:

@@ -6,7 +6,6 @@ import polars as pl
 from anml.assess.assess import Assessment
 from anml.core.checks import Floats, Ints
 from anml.core.people.belief import Belief
-from anml.core.people.consensus import CLEAR as CLEAR
 from anml.core.people.consensus import equal_voices, given_right, join_numbers, join_posteriors
 from anml.intake.prepare import Prepared
 

@@ -66,12 +66,21 @@ def _with_media(table: Table, request: Request, media: Media, progress: Any = No
     frame = table.frame
     image = picture_column(frame, media.image) if media.text is None else None
     if image is not None:
-        pictures = Pictures(frame[image].cast(pl.String).to_list(), media.folder)
-        if media.image is None:
-            pictures.check_inside()
+        paths = frame[image].cast(pl.String).to_list()
+        pictures = Pictures(paths, media.folder, anywhere=media.image is not None)
         return _of_pictures(table, request, media, image, pictures, progress), pictures
-    text = _text_column(frame, request, media)
+    text = media.text
     if text is None:
+        taken = {request.label, request.contributor, request.item, *request.ignore}
+        names = request.features or [name for name in frame.columns if name not in taken]
+        strings = (name for name in names if frame.schema.get(name) == pl.String)
+        text = next((name for name in strings if kind_of(frame[name]) == "text"), None)
+    elif text not in frame.columns:
+        listed = ", ".join(frame.columns[:12])
+        raise InputError(f"there is no column {text!r} of texts; columns: {listed}")
+    if text is None:
+        if media.embed is not None:
+            raise InputError("embed was given, and there is no column of pictures or of texts; name one")
         return request, None
     texts = frame[text].cast(pl.String)
     if media.embed is None:
@@ -128,18 +137,3 @@ def _own_predictions(
     probabilities = np.full((table.frame.height, k), 1 / k)
     probabilities[given] = found
     return pl.DataFrame(probabilities, schema=[str(name) for name in labels.classes])
-
-
-def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | None:
-    if media.text is not None:
-        if media.text not in frame.columns:
-            listed = ", ".join(frame.columns[:12])
-            raise InputError(f"there is no column {media.text!r} of texts; columns: {listed}")
-        return media.text
-    taken = {request.label, request.contributor, request.item, *request.ignore}
-    names = request.features or [name for name in frame.columns if name not in taken]
-    texts = (name for name in names if frame.schema.get(name) == pl.String and kind_of(frame[name]) == "text")
-    found = next(texts, None)
-    if found is None and media.embed is not None:
-        raise InputError("embed was given, and there is no column of pictures or of texts; name one")
-    return found

@@ -13,7 +13,7 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.audit.runs import Run, read_run
 from anml.app.relabel.answers import read_answers
-from anml.app.relabel.ask import Prices
+from anml.app.relabel.ask import Prices, number_of
 from anml.app.relabel.queue import ANSWER, Found, of_run, where_to_look
 from anml.app.relabel.rounds import (
     ANSWERED,
@@ -146,7 +146,11 @@ def _round(found: Found, answers: dict[int, NewLabel], kind: str, prices: Prices
 def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: bool) -> dict[int, NewLabel]:
     """Answers that are labels of the table, tags in the order it has them; others are listed and refused."""
     if task == "regression":
-        return {row: answer._replace(label=_number(answer.label)) for row, answer in answers.items()}
+        for answer in answers.values():
+            if (number := number_of(answer.label)) is None or not math.isfinite(number):
+                said = f"the answer {answer.label!r} is no label of this table"
+                raise InputError(f"{said}, whose labels are numbers")
+        return answers
     known = set(as_text(found.samples["label"]).unique())
     if ANSWER in found.samples.columns:
         known |= set(found.samples[ANSWER].drop_nulls().unique())
@@ -162,16 +166,6 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     raise InputError(
         f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
     )
-
-
-def _number(text: str) -> str:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"the answer {text!r} is no label of this table, whose labels are numbers")
-    return text
 
 
 def request_of_record(run: Run) -> Request:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,8 +37,8 @@ def read_prices(given: str | None) -> Prices:
     """Prices from a number, or from a table with the columns contributor and price."""
     if given is None:
         return Prices()
-    found = {"": given} if _number(given) is not None else of_contributors(Path(given), "price")
-    numbers = {name: _number(text) for name, text in found.items()}
+    found = {"": given} if number_of(given) is not None else of_contributors(Path(given), "price")
+    numbers = {name: number_of(text) for name, text in found.items()}
     for name, number in numbers.items():
         if number is None or not (math.isfinite(number) and number > 0):
             raise InputError(f"a price must be a number above 0, got {found[name]!r}")
@@ -45,11 +46,11 @@ def read_prices(given: str | None) -> Prices:
     return Prices(known[""]) if "" in known else Prices(by=known)
 
 
-def _number(text: str | None) -> float | None:
-    try:
+def number_of(text: str | None) -> float | None:
+    """The number that a text is; None where it is none."""
+    with suppress(ValueError):
         return float(text or "")
-    except ValueError:
-        return None
+    return None
 
 
 def asked(looking: Looking, found: Found, prices: Prices) -> Looking:

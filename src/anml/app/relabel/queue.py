@@ -105,7 +105,13 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
     if top is not None:
         whole("top", top, 1)
     unit = "item" if "item" in found.samples.columns else "row"
-    frame = _with_consensus(_open(found.samples, unit), found.items)
+    # Items whose right label nobody has said yet; a rejected label is still to be mended.
+    known = pl.lit(value=False)
+    if "known_right" in found.samples.columns:
+        known = known | pl.col("known_right").fill_null(False)
+    if ANSWER in found.samples.columns:
+        known = known | pl.col(ANSWER).is_not_null()
+    frame = _with_consensus(found.samples.filter(~known.any().over(unit)), found.items)
     if found.shape == PREFERENCE:
         # A choice counts as right where it was made by looking; what is open is which of the two is better.
         frame = frame.with_columns(_p=pl.col("probability"))
@@ -126,16 +132,6 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
     units = found.samples[unit].n_unique()
     gain = float(frame["gain"].sum())
     return Looking(rows, frame.height, gain, expected, units, found.doubtful, found.items)
-
-
-def _open(samples: pl.DataFrame, unit: str) -> pl.DataFrame:
-    """Rows of items whose right label nobody has said yet; a rejected label is still to be mended."""
-    known = pl.lit(value=False)
-    if "known_right" in samples.columns:
-        known = known | pl.col("known_right").fill_null(False)
-    if ANSWER in samples.columns:
-        known = known | pl.col(ANSWER).is_not_null()
-    return samples.filter(~known.any().over(unit))
 
 
 def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from anml.app.audit.audit import testing_arrays
 from anml.app.audit.output import as_json, check_folder, write_frame
-from anml.app.audit.runs import Run, read_run
+from anml.app.audit.runs import read_run
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import SHAPES, Task
 from anml.core.errors import InputError, UnsupportedError
@@ -100,7 +100,17 @@ def value_data(
             f"no such model is trained on judgements of the shape {shape!r}"
         )
     table = data if isinstance(data, Table) else read_table(data)
-    columns, notes, kept = _columns(table, request, run, found)
+    if run is None or found is None:
+        named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}
+        (columns, notes), kept = choose_columns(table.frame, **named), None
+    else:
+        about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
+        if of != table.sha256:
+            raise InputError(f"{table.name} is not the table that the run in {run} was made of")
+        named = {name: about.get(name) for name in (*NAMED, "item")}
+        columns, notes = choose_columns(table.frame, **named, features=about.get("features") or None)
+        kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
+        notes = [*notes, f"{len(kept)} rows that the run in {run.name} keeps are valued"]
     prepared = prepare(table, columns, task=request.task, seed=request.seed)
     if prepared.contributor is None:
         raise InputError("a value needs contributors; name their column with contributor")
@@ -110,21 +120,6 @@ def value_data(
     if not used.any():
         raise InputError("the run keeps none of the rows of this table")
     return _valued(table, columns, prepared, used, request, test, notes, progress)
-
-
-def _columns(
-    table: Table, request: ValueRequest, run: Path | None, found: Run | None
-) -> tuple[Columns, list[str], Ints | None]:
-    if run is None or found is None:
-        named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}
-        return *choose_columns(table.frame, **named), None
-    about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
-    if of != table.sha256:
-        raise InputError(f"{table.name} is not the table that the run in {run} was made of")
-    named = {name: about.get(name) for name in (*NAMED, "item")}
-    columns, notes = choose_columns(table.frame, **named, features=about.get("features") or None)
-    kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
-    return columns, [*notes, f"{len(kept)} rows that the run in {run.name} keeps are valued"], kept
 
 
 def _valued(
