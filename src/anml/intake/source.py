@@ -152,9 +152,8 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
 
 
-def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:
+def judged(found: Contributions) -> list[Verdict]:
     """The verdict on each row by the reviews in its own file."""
-    policy = policy or Policy()
     records: dict[tuple[str, str], list[Evidence]] = {}
     for number, row in enumerate(found.evidence.iter_rows(named=True)):
         kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
@@ -163,4 +162,4 @@ def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:
         record = Evidence(number, kind, row["contributor"], row["issuer"], at, None, "platform", row["item"])
         records.setdefault(who, []).append(record)
     pairs = found.rows.select("contributor", "item").iter_rows()
-    return [policy.judge(records.get(pair, []), float("inf")) for pair in pairs]
+    return [Policy().judge(records.get(pair, []), float("inf")) for pair in pairs]

@@ -51,6 +51,8 @@ DIFFERS = pl.col("given") != pl.col("predicted")
 def render_report(result: Audited) -> str:
     """Return the report as one HTML page; the same result gives the same bytes."""
     script, gold = (TEMPLATES / "report.js").read_text(encoding="utf-8"), result.gold
+    # Whether anything but other labels says what a label should be.
+    predicted = bool(result.columns.features or {"predictions", "embeddings"} & result.data.keys())
     return rendered(
         "report.html.j2",
         # Nothing but this script may run, whatever a name in the data says.
@@ -72,8 +74,8 @@ def render_report(result: Audited) -> str:
         totals=(f"{result.samples.height:,}", f"{result.kept / result.samples.height:.0%}"),
         few=few_rows(result),
         people=_people(result),
-        predicted=_predicts(result),
-        confusion=_confusion(result),
+        predicted=predicted,
+        confusion=_confusion(result) if predicted else None,
         gold=None if gold is None else {"sentence": gold.sentence(), **gold.to_dict()},
         samples=sample_table(result),
         stop=CLEAR,
@@ -170,10 +172,8 @@ def _margin(labels: Sequence[str]) -> float:
     return max(map(cell_len, labels), default=0) * 6.4 + 12
 
 
-def _confusion(result: Audited) -> dict[str, Any] | None:
-    """How labels lie about held-out predictions; None where nothing predicts."""
-    if not _predicts(result):
-        return None
+def _confusion(result: Audited) -> dict[str, Any]:
+    """How labels lie about held-out predictions."""
     if result.task == "regression":
         # How each contributor's labels lie around the held-out predictions, widest first.
         far = RESIDUAL.abs()
@@ -198,11 +198,6 @@ def _confusion(result: Audited) -> dict[str, Any] | None:
         row["top"] = top.head(3).to_dicts()
     table = {"rows": rows, "hidden": ranked.height - len(rows)}
     return {"residuals": None, "table": table, "figure": figure}
-
-
-def _predicts(result: Audited) -> bool:
-    """Whether anything but other labels says what a label should be."""
-    return bool(result.columns.features) or bool({"predictions", "embeddings"} & result.data.keys())
 
 
 def few_rows(result: Audited) -> int:

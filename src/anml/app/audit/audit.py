@@ -15,7 +15,7 @@ from anml.app.audit.result import Audited, check_gold, versions
 from anml.app.relabel.queue import ANSWER
 from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Floats
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
@@ -206,10 +206,10 @@ def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> p
             frame[f"from_{part}"] = getattr(found.belief, part)
     if prepared.gold is not None:
         known, right, _ = prepared.gold
-        frame["gold_right"] = _right(known, right)
+        frame["gold_right"] = pl.Series(right).set(pl.Series(~known), None)
     if prepared.known is not None:
         truth, right, wrong = prepared.known.truth, prepared.known.right, prepared.known.wrong
-        frame["known_right"] = _right(right | wrong, right)
+        frame["known_right"] = pl.Series(right).set(pl.Series(~(right | wrong)), None)
         named = [prepared.classes[code] if code >= 0 else None for code in truth] if prepared.classes else []
         frame[ANSWER] = pl.Series(named, dtype=pl.String) if named else pl.Series(truth).fill_nan(None)
     return pl.DataFrame(frame)
@@ -223,10 +223,6 @@ def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> p
     keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
     same = [name for name in keys.columns if name == "key_item" and keys[name].dtype == pl.String]
     return samples.hstack(keys.drop(same))
-
-
-def _right(known: Bools, right: Bools) -> pl.Series:
-    return pl.Series([bool(r) if k else None for k, r in zip(known, right, strict=True)], dtype=pl.Boolean)
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,11 +95,8 @@ def apply_answers(
 
 
 def _roles(asked: Request) -> Roles:
-    assert asked.label is not None
-    return Roles(
-        asked.label, asked.contributor, asked.item, asked.known, asked.reviewed, asked.verification,
-        asked.reputation, asked.gold, asked.task == "regression",
-    )  # fmt: skip
+    known = {each.name: getattr(asked, each.name) for each in fields(Roles) if each.name != "numbers"}
+    return Roles(**known, numbers=asked.task == "regression")
 
 
 def _settled(result: Audited, frame: pl.DataFrame) -> Audited:

@@ -103,11 +103,9 @@ def reliability(samples: pl.DataFrame, people: list[str]) -> tuple[dict[Any, int
     frame = frame.filter(pl.col("contributor").is_in(people) & pl.col("suggested").is_not_null())
     names = sorted(frame["suggested"].unique().to_list())
     classes = {name: at for at, name in enumerate(names)}
-    place = {name: at for at, name in enumerate(people)}
     usual = dict(samples.group_by("contributor").agg(pl.col("p_correct").mean()).iter_rows())
     found = np.array([[usual[name]] * max(len(names), 1) for name in people])
     sums = frame.group_by("contributor", "suggested").agg(n=pl.len(), right=pl.col("p_correct").sum())
     for name, label, n, right in sums.iter_rows():
-        at = place[name], classes[label]
-        found[at] = (right + SHRINK * usual[name]) / (n + SHRINK)
+        found[people.index(name), classes[label]] = (right + SHRINK * usual[name]) / (n + SHRINK)
     return classes, found

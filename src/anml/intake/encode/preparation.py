@@ -37,7 +37,7 @@ def kind_of(series: pl.Series) -> str:
 
 def is_text(series: pl.Series) -> bool:
     """Whether strings are written text, not names of levels: several words, and rarely the same or many."""
-    texts = series.drop_nulls()
+    texts = series.drop_nulls() if series.dtype == pl.String else series.clear()
     distinct = texts.unique()
     if distinct.is_empty():
         return False
