@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from anml.core.domain import Gate, Recipe, Signals, Weighting
     from anml.core.errors import AnmlError
     from anml.core.weigh import RECIPES, weigh
-    from anml.surfaces.python import audit, relabel
-    from anml.surfaces.python_value import value
+    from anml.surfaces.python import audit, relabel, value
 
 _HOMES = {
     "AnmlClassifier": "anml.adapters.sklearn.estimators",
@@ -25,7 +24,7 @@ _HOMES = {
     "Weighting": "anml.core.domain",
     "audit": "anml.surfaces.python",
     "relabel": "anml.surfaces.python",
-    "value": "anml.surfaces.python_value",
+    "value": "anml.surfaces.python",
     "weigh": "anml.core.weigh",
 }
 

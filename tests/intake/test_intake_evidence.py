@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anml.core.errors import InputError
 from anml.core.signals.reputation import REPUTATION
 from anml.core.signals.verification import VERIFICATION
-from anml.intake.evidence import SIGNALS, read_ages, read_identifiers, read_parents, read_signal
+from anml.intake.prepare import SIGNALS, read_ages, read_identifiers, read_parents, read_signal
 from intake_tables import labelled, prepared
 
 

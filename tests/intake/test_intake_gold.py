@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.intake.columns import choose_columns
-from anml.intake.known import read_gold
+from anml.intake.labels import read_gold
 from anml.intake.roles import ALIASES, FLAGS
 from intake_tables import labelled, prepared
 

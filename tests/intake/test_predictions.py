@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
+from anml.intake.beside import TOLERANCE, read_embeddings, read_predictions, read_vectors
 from anml.intake.labels import Labels
-from anml.intake.predictions import TOLERANCE, read_embeddings, read_predictions, read_vectors
 from anml.intake.tables import read_table
 
 CLASSES = ["a", "b", "c"]

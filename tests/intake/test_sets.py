@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.intake.sets import one_order, same_sets, spelled_as
+from anml.intake.labels import one_order, same_sets, spelled_as
 
 
 def test_orders_of_a_set_are_one_and_it_is_said():

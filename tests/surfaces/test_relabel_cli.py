@@ -180,7 +180,8 @@ def test_labels_that_nobody_gave_are_listed_and_refused_unless_allowed(anml, fol
         (("--prices", "none.csv"), "none.csv' does not exist"),
         (("--apply", "none.csv"), "none.csv' does not exist"),
         (("--apply", "none.json"), "is JSON, and the data of this run are no export"),
-        (("--out", "/proc/no/tasks.json"), "cannot be written"),
+        (("--out", "/proc/no/tasks.csv"), "cannot be written"),
+        (("--out", "tasks.json"), "the list of data.csv is a table; name a file that ends in .csv"),
     ],
 )
 def test_what_is_refused_is_one_sentence(options, said, anml, folder):

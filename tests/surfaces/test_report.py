@@ -17,12 +17,17 @@ from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.stats import Estimate
 from anml.surfaces.accused import accusations, best, cannot_tell, false_alarms, less_reliable, who
-from anml.surfaces.figures import MOST_SHOWN
-from anml.surfaces.names import printable, shortened
-from anml.surfaces.report import render_card, render_report, write_report
-from anml.surfaces.summary import summary
-from anml.surfaces.tables import MOST_FOUND, MOST_LISTED, MOST_SAMPLES, chance, queue
-from anml.surfaces.todo import gain, todo
+from anml.surfaces.names import chance, printable, shortened
+from anml.surfaces.report import (
+    MOST_FOUND,
+    MOST_LISTED,
+    MOST_SAMPLES,
+    MOST_SHOWN,
+    render_card,
+    render_report,
+    write_report,
+)
+from anml.surfaces.summary import gain, summary, todo
 from surfaces.report_cases import audited, comparison
 
 ORDER = ["answers", "contributors", "quality", "confusion", "samples", "method", "compared"]
@@ -540,7 +545,7 @@ class TestWhatToDo:
         assert "60,000 labels by 5 contributors" in Page(render_report(sliced)).words
 
     def test_the_list_is_the_same_on_every_surface(self, result):
-        found = queue(result)
+        found = result.queue
         assert gain(result).rows == found.candidates
         assert f"of {found.candidates:,}, most to gain first" in Page(render_report(result)).words
         assert f"Check {found.candidates:,} rows: " in " ".join(todo(people(result)))
@@ -628,7 +633,7 @@ class TestCard:
 class TestShareOfWrongLabels:
     def test_is_shown_with_its_interval(self, result):
         words = Page(render_report(result)).words
-        shown = f"600 labels by 5 contributors; about {result.noise:.0%} "
+        shown = f"600 labels by 5 contributors; about {result.wrong.mean:.0%} "
         assert f"{shown}({result.wrong.low:.0%} to {result.wrong.high:.0%}) look wrong." in words
 
     def test_has_none_where_there_is_none(self, result):
@@ -671,7 +676,7 @@ class TestItems:
         page = Page(render_report(found))
         assert "items" in page.sections
         assert "30 items, most with several labels" in page.words
-        assert f"{queue(found).candidates:,} are to check: less than 90% sure, and not settled" in page.words
+        assert f"{found.queue.candidates:,} are to check: less than 90% sure, and not settled" in page.words
         assert "10 more items are clearer" in page.words
         assert ["i0", "3", "kind 1", "50%", "67%"] in page.rows
 

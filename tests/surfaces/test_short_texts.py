@@ -9,9 +9,8 @@ from anml.surfaces.audit_options import listed
 from anml.surfaces.fail_if import Check, condition_of
 from anml.surfaces.ledger_common import columns
 from anml.surfaces.method import decay_words
-from anml.surfaces.names import shortened
+from anml.surfaces.names import chance, shortened
 from anml.surfaces.shape_view import parts
-from anml.surfaces.tables import chance
 
 
 @pytest.mark.parametrize(("p", "said"), [(0.9999, ">99%"), (0.25, "25%"), (1e-9, "<1%")])

@@ -1,20 +1,23 @@
-"""Numbers given beside the rows of a table: read from an array, a frame or a file, and aligned."""
+"""Predictions and embeddings beside a table: read from an array, a frame or a file, aligned, checked."""
 
 import hashlib
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
-from anml.intake.plain import as_text
-from anml.intake.roles import shown
+from anml.core.words import counted
+from anml.intake.labels import Labels
+from anml.intake.plain import as_text, codes_in
+from anml.intake.roles import shown as listed
 from anml.intake.tables import PARQUET, SEPARATORS, Table, file_bytes, read_table
 
 NUMPY = ".npy"
@@ -58,10 +61,18 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
         if path.name.lower().endswith(NUMPY):
-            return _as_array(_load(path, what), what)
+            shown = f"{what} file {path.name!r}"
+            content = io.BytesIO(file_bytes(path, shown))
+            try:
+                found = np.load(content, allow_pickle=False)
+            except (ValueError, EOFError, BadZipFile):
+                found = None
+            if not isinstance(found, np.ndarray):  # also several arrays in one file
+                raise InputError(f"{shown} is not a NumPy file with one array of numbers")
+            return _as_array(found, what)
         if not path.is_dir() and not path.name.lower().endswith(ENDINGS):
-            listed = ", ".join(ENDINGS)
-            raise InputError(f"{what} file {path.name!r} has an unknown ending; allowed: {listed}")
+            allowed = ", ".join(ENDINGS)
+            raise InputError(f"{what} file {path.name!r} has an unknown ending; allowed: {allowed}")
         return read_table(path, name=what)
     if hasattr(source, "to_frame"):  # a single column of pandas or polars
         source = source.to_frame()
@@ -69,18 +80,6 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
     if known or hasattr(source, "__arrow_c_stream__"):
         return read_table(source, name=what)
     return _as_array(source, what)
-
-
-def _load(path: Path, what: str) -> Any:
-    shown = f"{what} file {path.name!r}"
-    content = io.BytesIO(file_bytes(path, shown))
-    try:
-        found = np.load(content, allow_pickle=False)
-    except (ValueError, EOFError, BadZipFile):
-        found = None
-    if not isinstance(found, np.ndarray):  # also several arrays in one file
-        raise InputError(f"{shown} is not a NumPy file with one array of numbers")
-    return found
 
 
 def _as_array(source: Any, what: str) -> Floats:
@@ -111,26 +110,23 @@ def _by_position(height: int, what: str, table: Table, rows: Ints) -> Ints:
 def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) -> Ints:
     """For each row used, the position in `frame` of the row with the same key."""
     if key not in frame.columns:
-        raise InputError(f"the {what} have no key column {key!r}; columns: {shown(frame.columns)}")
+        raise InputError(f"the {what} have no key column {key!r}; columns: {listed(frame.columns)}")
     theirs, ours = as_text(frame[key]), as_text(table.frame[key])[rows]
     for whose, keys in ((what, theirs), ("table", ours)):
         if gaps := keys.null_count():
             raise InputError(f"key {key!r} is empty in {gaps} rows of the {whose}; every row needs one")
     if (twice := theirs.filter(theirs.is_duplicated())).len():
-        count = twice.n_unique()
         raise InputError(
-            f"key {key!r} must name each row of the {what} once; {count} values occur more often, "
+            f"key {key!r} must name each row of the {what} once; {twice.n_unique()} values occur more often, "
             f"the first {twice[0]!r}"
         )
-    positions = pl.DataFrame({"key": theirs}).with_row_index("at")
-    found = pl.DataFrame({"key": ours}).join(positions, on="key", how="left", maintain_order="left")
-    absent = found.filter(pl.col("at").is_null())["key"]
-    if len(absent):
+    at = codes_in(ours, theirs.to_list())
+    if len(absent := ours.filter(at < 0)):
+        count, first = absent.n_unique(), absent[0]
         raise InputError(
-            f"the {what} lack {absent.n_unique()} values of key {key!r} that the table has, "
-            f"the first {absent[0]!r}"
+            f"the {what} lack {count} values of key {key!r} that the table has, the first {first!r}"
         )
-    return found["at"].to_numpy().astype(np.int64)
+    return at
 
 
 def columns_of(
@@ -140,26 +136,143 @@ def columns_of(
     if not frame.width:
         raise InputError(f"the {what} have no column beside the key")
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.List | pl.Array):
-        return _unpacked(frame.to_series(), what), None
+        # A column of lists, as vectors are often kept.
+        try:
+            found = np.array(frame.to_series().to_list(), dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.ndim == 2:
+            return found, None
+        name = frame.columns[0]
+        raise InputError(f"column {name!r} of the {what} must hold lists of numbers of one length")
     values = np.empty((frame.height, frame.width))
     for column, series in enumerate(frame.get_columns()):
         if series.name in taken and what == "embeddings":
             raise InputError(f"column {series.name!r} of the {what} is also in the table; name it as key")
         if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
-            hint = (
-                "; it is also in the table, so name it as key to align by it" if series.name in taken else ""
-            )
+            shared = series.name in taken
+            hint = "; it is also in the table, so name it as key to align by it" if shared else ""
             raise InputError(f"column {series.name!r} of the {what} holds {series.dtype}, not numbers{hint}")
         values[:, column] = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return values, tuple(frame.columns)
 
 
-def _unpacked(series: pl.Series, what: str) -> Floats:
-    """A column of lists, as vectors are often kept."""
-    try:
-        found = np.array(series.to_list(), dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.ndim != 2:
-        raise InputError(f"column {series.name!r} of the {what} must hold lists of numbers of one length")
-    return found
+# How far the probabilities of a row may be from a sum of one; within that they are divided by it.
+TOLERANCE = 1e-3
+# What rounding leaves below zero.
+ROUNDING = 1e-9
+
+
+def read_predictions(
+    source: Any, table: Table, rows: Ints, labels: Labels, key: str | None = None
+) -> tuple[Floats, dict[str, str]]:
+    """Class probabilities (rows, classes) in the order of the classes, or predicted numbers (rows,)."""
+    given = aligned(source, "predictions", table, rows, key)
+    if labels.task == "regression":
+        if (width := given.values.shape[1]) != 1:
+            named = "" if given.names is None else f" ({listed([*map(repr, given.names)])})"
+            raise InputError(
+                f"predictions of a quantity are one column, got {width}{named}{_shared(given, table)}"
+            )
+        _check_finite(given.values, "predictions", rows)
+        return given.values[:, 0], given.about
+    values = _by_class(given, table, labels.classes)
+    _check_finite(values, "predictions", rows)
+    if (low := values.min(axis=1) < -ROUNDING).any():
+        at = int(low.argmax())
+        raise InputError(
+            f"predictions must be probabilities, which are not negative, got {values[at].min():g} "
+            f"in row {rows[at]}"
+        )
+    values = np.maximum(values, 0.0)
+    total = values.sum(axis=1)
+    if (off := np.abs(total - 1) > TOLERANCE).any():
+        at = int(off.argmax())
+        raise InputError(
+            f"the predictions of a row must sum to 1, got {total[at]:.4g} in row {rows[at]} "
+            f"(off by more than {TOLERANCE:g} in {counted(int(off.sum()), 'row')})"
+        )
+    return values / total[:, None], given.about
+
+
+def read_embeddings(
+    source: Any, table: Table, rows: Ints, key: str | None = None
+) -> tuple[npt.NDArray[np.float32], dict[str, str]]:
+    """Vectors (rows, dimensions) that stand in place of feature columns."""
+    given = aligned(source, "embeddings", table, rows, key)
+    _check_vectors(given.values, rows)
+    return given.values.astype(np.float32), given.about
+
+
+def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
+    """Vectors to predict for, by a model that was trained on embeddings of `width` dimensions."""
+    read = read_numbers(source, "embeddings")
+    values = columns_of(read.frame, "embeddings")[0] if isinstance(read, Table) else read
+    if values.shape[1] != width:
+        raise InputError(f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]}")
+    _check_vectors(values, np.arange(len(values)))
+    return values.astype(np.float32)
+
+
+def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:
+    """Put columns in the order of the classes; of two classes one is enough: without a name, the second."""
+    width = given.values.shape[1]
+    if given.names is None:
+        if width == 1 and len(classes) == 2:
+            return np.column_stack([1 - given.values, given.values])
+        if width != len(classes):
+            raise InputError(
+                f"predictions without names need one column for each of the {len(classes)} classes "
+                f"({listed([*map(repr, classes)])}), got {width}"
+            )
+        return given.values
+    at: dict[str, int] = {}
+    for column, name in enumerate(given.names):
+        found = _class_of(name, classes)
+        if found is None or found in at:
+            raise InputError(
+                f"column {name!r} of the predictions is {'no' if found is None else 'a second column of a'} "
+                f"class{_shared(given, table)}; classes: {listed([*map(repr, classes)])}"
+            )
+        at[found] = column
+    absent = [name for name in classes if name not in at]
+    if absent and not (len(classes) == 2 and len(at) == 1):
+        raise InputError(
+            f"the predictions have no column for class {absent[0]!r}; one for each is needed: "
+            f"{listed([*map(repr, classes)])}"
+        )
+    if absent:
+        first = given.values[:, 0]
+        pair = np.column_stack([first, 1 - first])
+        return pair if classes[0] in at else pair[:, ::-1]
+    return given.values[:, [at[name] for name in classes]]
+
+
+def _class_of(name: str, classes: Sequence[str]) -> str | None:
+    """The class that a column is named by; True and true are one where only one of them is a class."""
+    if name in classes:
+        return name
+    alike = [each for each in classes if each.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _shared(given: Aligned, table: Table) -> str:
+    both = [name for name in given.names or () if name in table.frame.columns]
+    return f" (column {both[0]!r} is also in the table: name it as key to align by it)" if both else ""
+
+
+def _check_vectors(values: Floats, rows: Ints) -> None:
+    if values.shape[1] == 0:
+        raise InputError("embeddings need at least one dimension, got none")
+    _check_finite(values, "embeddings", rows)
+    if np.abs(values).max(initial=0) > np.finfo(np.float32).max:
+        raise InputError(f"embeddings are too large, such as {np.abs(values).max():g}; scale them")
+
+
+def _check_finite(values: Floats, what: str, rows: Ints) -> None:
+    if (bad := ~np.isfinite(values)).any():
+        at = int(bad.any(axis=1).argmax())
+        raise InputError(
+            f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite, "
+            f"the first in row {rows[at]}"
+        )

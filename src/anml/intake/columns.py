@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from anml.core.errors import InputError, UnknownNameError
-from anml.intake.encode.kinds import is_text
+from anml.intake.encode.preparation import is_text
 from anml.intake.plain import is_nested
 from anml.intake.roles import (
     ALIASES,
@@ -30,8 +30,6 @@ MANY_ROWS = 20
 MOSTLY = 0.5
 # Roles whose name on a column of other values may be a slip, such as a level that is misspelt.
 SAID_WHEN_UNFIT = ("verification", "reputation", "time")
-
-
 # Roles whose values are names or levels, one for each row.
 WRITTEN = ("contributor", "item", "verification", "reputation", "gold", "known", "reviewed")
 # Roles that no feature plays anyway: ignoring such a column as a feature is no contradiction.
@@ -93,7 +91,7 @@ def choose_columns(
         raise InputError(f"no column could be taken for the label; name one of {shown(frame.columns)}")
     if wanted is None:
         # An item that is a text says what it is: a model may read it.
-        read = roles["item"] is not None and _is_written(frame[roles["item"]])
+        read = roles["item"] is not None and is_text(frame[roles["item"]])
         used = {*roles.values(), *left_out, key} - ({roles["item"]} if read else set())
         rest = [name for name in frame.columns if name not in used]
         wanted, dropped = _features(frame, rest)
@@ -119,7 +117,6 @@ def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -
 def _check_named(
     frame: pl.DataFrame, given: dict[str, str | None], features: Sequence[str], ignore: Sequence[str]
 ) -> None:
-    """Check that every column named by the user exists and is named for one thing."""
     uses: dict[str, list[str]] = {}
     named = [(role, name) for role, name in given.items() if name is not None]
     named += [("feature", name) for name in features] + [("ignored", name) for name in ignore]
@@ -131,7 +128,7 @@ def _check_named(
     for name, roles in uses.items():
         if set(roles) & set(NEVER_FEATURES):
             roles = [role for role in roles if role != "ignored"]
-        if set(roles) == {"item", "feature"} and _is_written(frame[name]):
+        if set(roles) == {"item", "feature"} and is_text(frame[name]):
             continue
         if len(set(roles)) > 1:
             raise InputError(f"column {name!r} is named as {' and as '.join(roles)}; it can be one of them")
@@ -173,10 +170,6 @@ def _guess_item(frame: pl.DataFrame, roles: dict[str, str | None], taken: Sequen
             roles["item"] = name
             return [f"using column {name!r} as item (several contributors have the same values)"]
     return []
-
-
-def _is_written(series: pl.Series) -> bool:
-    return series.dtype == pl.String and is_text(series)
 
 
 def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:

@@ -41,37 +41,27 @@ Found = Sequence[Mapping[str, Any]]
 
 
 def gather(source: str, rows: Found, evidence: Found = (), warnings: Iterable[str] = ()) -> Contributions:
-    """Check and order what a reader found."""
+    """Order what a reader found: rows of nobody go, and where one account holds most rows it is said."""
     if not rows:
         raise InputError(f"no finished {source} label was found in this file")
     frame = pl.from_dicts(list(rows), infer_schema_length=None)
     missing = [pl.lit(None).alias(name) for name in ROWS if name not in frame.columns]
     frame = frame.with_columns(missing).select(pl.col(ROWS).cast(pl.String), pl.exclude(ROWS))
-    proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
-    return check(Contributions(source, frame, proofs, list(warnings)))
-
-
-def check(found: Contributions) -> Contributions:
-    """Refuse rows without a contributor, and warn where one account holds most rows."""
-    rows = found.rows
-    nobody = rows["contributor"].null_count()
-    if nobody == rows.height:
+    said, every, frame = [*warnings], frame.height, frame.drop_nulls("contributor")
+    if frame.is_empty():
         raise InputError("no row says who contributed it")
-    warnings = [*found.warnings]
-    if nobody:
-        warnings.append(f"{nobody} of {rows.height} rows do not say who contributed them and were left out")
-        rows = rows.filter(pl.col("contributor").is_not_null())
-    # What is said of work that nobody did is said of nobody.
-    known = pl.col("contributor").is_in(rows["contributor"].unique().to_list())
-    found = found._replace(evidence=found.evidence.filter(known.fill_null(False)))
-    counts = rows["contributor"].value_counts(sort=True)
-    if counts.height > 1 and counts["count"][0] > MOST_OF_ROWS * rows.height:
-        share = counts["count"][0] / rows.height
-        warnings.append(
-            f"one account, {counts['contributor'][0]!r}, holds {share:.0%} of the rows: an importing account "
+    if nobody := every - frame.height:
+        said.append(f"{nobody} of {every} rows do not say who contributed them and were left out")
+    (name, count), *others = frame["contributor"].value_counts(sort=True).rows()
+    if others and count > MOST_OF_ROWS * frame.height:
+        said.append(
+            f"one account, {name!r}, holds {count / frame.height:.0%} of the rows: an importing account "
             "is often put in place of the people who did the work; see `anml ledger map`"
         )
-    return found._replace(rows=rows, warnings=warnings)
+    proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
+    # What is said of work that nobody did is said of nobody.
+    known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())
+    return Contributions(source, frame, proofs.filter(known.fill_null(False)), said)
 
 
 def last_reviews(evidence: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:

@@ -43,7 +43,25 @@ class File:
     @cached_property
     def json(self) -> Any:
         """What is in it, as JSON or lines of JSON."""
-        return _parsed(self.text, self.path.name)
+        text, name = self.text, self.path.name
+        if not text.strip():
+            raise InputError(f"{name} is empty")
+        try:
+            value = _one_or_lines(text)
+            if "\\ud" in text.lower():
+                # Half of a letter that needs two: no text, and nothing could be written of it.
+                json.dumps(value, ensure_ascii=False).encode()
+            return value
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise InputError(f"{name} holds {half!a}, which is half of a letter; write it again") from None
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}: {error.msg}"
+            raise InputError(f"{name} is neither JSON nor lines of JSON ({where})") from None
+        except ValueError:
+            raise InputError(f"{name} holds a number of thousands of digits, which no export has") from None
+        except RecursionError:
+            raise InputError(f"{name} is nested too deeply for an export") from None
 
     @property
     def text(self) -> str:
@@ -71,27 +89,6 @@ class File:
 def as_file(source: Path | File) -> File:
     """A file that is read already, or that will be."""
     return source if isinstance(source, File) else File(source)
-
-
-def _parsed(text: str, name: str) -> Any:
-    if not text.strip():
-        raise InputError(f"{name} is empty")
-    try:
-        value = _one_or_lines(text)
-        if "\\ud" in text.lower():
-            # Half of a letter that needs two: no text, and nothing could be written of it.
-            json.dumps(value, ensure_ascii=False).encode()
-        return value
-    except UnicodeEncodeError as error:
-        half = error.object[error.start]
-        raise InputError(f"{name} holds {half!a}, which is half of a letter; write it again") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}: {error.msg}"
-        raise InputError(f"{name} is neither JSON nor lines of JSON ({where})") from None
-    except ValueError:
-        raise InputError(f"{name} holds a number of thousands of digits, which no export has") from None
-    except RecursionError:
-        raise InputError(f"{name} is nested too deeply for an export") from None
 
 
 def _one_or_lines(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is to be learned: classes or a number."""
+"""What is to be learned: classes, sets of them as `a;b`, or a number; and what is known of some labels."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.core.checks import LARGEST, one_of
+from anml.core.answers import Answers, answers, contradicted, told, unknown
+from anml.core.checks import LARGEST, Bools, one_of
 from anml.core.domain import Task
 from anml.core.errors import InputError
+from anml.intake.columns import Columns
 from anml.intake.plain import as_text, codes_in, is_nested
+from anml.intake.roles import ALIASES, TRAPS, are_flags, is_named, read_flags
 
 TASKS = ("auto", "classification", "regression")
 # Whole numbers with at most this many values are classes.
@@ -44,8 +47,18 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
         if values.min() == values.max():
             raise InputError(f"column {series.name!r} is {values[0]:g} in every row: nothing to learn")
         return Labels(values, "regression", [], notes)
-    codes, classes = _classes(series)
-    return Labels(codes, "classification", classes, notes)
+    texts = as_text(series)
+    names = [str(name) for name in texts.unique().to_list()]
+    classes = in_order(names, series.dtype)
+    if len(classes) == 1:
+        raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
+    if len(classes) > max(2, series.len() / 2):
+        hint = " or use the task regression" if series.dtype.is_numeric() else ""
+        raise InputError(
+            f"column {series.name!r} has {len(classes)} classes in {series.len()} rows, more than one "
+            f"class per two rows; name another label column{hint}"
+        )
+    return Labels(codes_in(texts, classes), "classification", classes, notes)
 
 
 def read_targets(series: pl.Series, task: str, classes: list[str]) -> np.ndarray[Any, Any]:
@@ -83,16 +96,158 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return values
 
 
-def _classes(series: pl.Series) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], list[str]]:
-    texts = as_text(series)
-    names = [str(name) for name in texts.unique().to_list()]
-    classes = in_order(names, series.dtype)
-    if len(classes) == 1:
-        raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
-    if len(classes) > max(2, series.len() / 2):
-        hint = " or use the task regression" if series.dtype.is_numeric() else ""
-        raise InputError(
-            f"column {series.name!r} has {len(classes)} classes in {series.len()} rows, more than one "
-            f"class per two rows; name another label column{hint}"
+SEPARATORS = (";", "|", ",")
+
+
+def same_sets(texts: Iterable[str]) -> dict[str, str]:
+    """Different texts of one set, and the one that stands for it; empty where all sets are written alike."""
+    sets: dict[tuple[str, ...], list[str]] = {}
+    for text in sorted(set(texts)):
+        if (parts := _parts(text)) is not None:
+            sets.setdefault(parts, []).append(text)
+    alike = {text: parts[0].join(parts[1:]) for parts, same in sets.items() if len(same) > 1 for text in same}
+    return {text: name for text, name in alike.items() if text != name}
+
+
+def spelled_as(texts: Iterable[str], classes: Iterable[str]) -> dict[str, str]:
+    """Texts that are the set of one of the classes in another order, and that class."""
+    known = {_parts(name): name for name in classes}
+    found = {text: known.get(_parts(text)) for text in sorted(set(texts)) if _parts(text) is not None}
+    return {text: name for text, name in found.items() if name is not None and name != text}
+
+
+def _parts(text: str) -> tuple[str, ...] | None:
+    """The mark between the parts and the parts in order; None where there is one part only."""
+    mark = next((each for each in SEPARATORS if each in text), None)
+    return None if mark is None else (mark, *sorted({part.strip() for part in text.split(mark)}))
+
+
+def one_order(frame: pl.DataFrame, label: str, known: str | None) -> tuple[pl.DataFrame, list[str]]:
+    """Write each set in one order, among labels and where right ones are known; and say so."""
+    if frame.schema[label] != pl.String:
+        return frame, []
+    found = same_sets(frame[label].drop_nulls())
+    frame, notes = frame.with_columns(pl.col(label).replace(found)), []
+    if found:
+        text, name = next(iter(found.items()))
+        notes = [f"labels that are the same set are one: {text!r} is taken as {name!r}"]
+    if known is not None and frame.schema[known] == pl.String:
+        spelled = spelled_as(frame[known].drop_nulls(), frame[label].drop_nulls().unique())
+        frame = frame.with_columns(pl.col(known).replace(spelled))
+    return frame, notes
+
+
+def read_known(
+    frame: pl.DataFrame, columns: Columns, labels: Labels, item: np.ndarray[Any, Any] | None,
+    notes: list[str], warnings: list[str],
+) -> Answers | None:  # fmt: skip
+    """Read right labels and marks, from the column of what is known and from reviews; None for neither."""
+    if columns.known is None and columns.reviewed is None:
+        return None
+    truth, none = unknown(labels.y, labels.task), np.zeros(frame.height, dtype=bool)
+    right, wrong = none, none
+    if columns.known is not None:
+        truth, right, wrong = _answers(frame[columns.known], frame[columns.label], labels)
+        _say(columns.known, truth, right, wrong, notes, warnings)
+    if columns.reviewed is not None:
+        accepted, rejected = read_flags(frame[columns.reviewed], "reviewed")
+        right, wrong = right | (accepted & ~wrong), wrong | (rejected & ~right)
+        notes.append(
+            f"{int(accepted.sum()):,} labels that a reviewer accepted and {int(rejected.sum()):,} that one "
+            "rejected enter as known"
         )
-    return codes_in(texts, classes), classes
+    if item is not None and (double := contradicted(truth, item)):
+        warnings.append(
+            f"{len(double)} items have more than one right label in column {columns.known!r} (known), "
+            f"the first {double[0]!r}"
+        )
+    return answers(labels.y, truth, right, wrong, item)
+
+
+def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[Any, Bools, Bools]:
+    said, values = _said(series)
+    flags = are_flags(values)
+    truth, none = unknown(labels.y, labels.task), np.zeros(len(series), dtype=bool)
+    if labels.task == "regression":
+        if series.dtype == pl.Boolean or (flags and not series.dtype.is_numeric()):
+            return truth, *read_flags(series, "known")
+        numbers = series.cast(pl.Float64, strict=False)
+        if numbers.null_count() > series.null_count():
+            bad = series.filter(numbers.is_null() & series.is_not_null())[0]
+            raise InputError(
+                f"column {series.name!r} (known) must hold numbers, or true or false, where labels are "
+                f"numbers; got {str(bad)!r}"
+            )
+        found = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
+        if np.isinf(found).any():
+            raise InputError(f"column {series.name!r} (known) must hold finite numbers, got an infinite one")
+        return found, none, none
+    if flags and not values.is_in(labels.classes).all():
+        return truth, *read_flags(series, "known")
+    if len(values) and not values.is_in(labels.classes).any():
+        raise InputError(
+            f"column {series.name!r} (known) must hold true or false, or labels of column "
+            f"{labelled.name!r}; got {values[0]!r}"
+        )
+    truth = codes_in(said, labels.classes)
+    # A right label that nobody gave: whatever was given is wrong.
+    return truth, none, said.is_not_null().to_numpy() & (truth < 0)
+
+
+def _say(name: str, truth: Any, right: Bools, wrong: Bools, notes: list[str], warnings: list[str]) -> None:
+    rows = int(told(truth).sum())
+    if right.any() or (wrong.any() and not rows):
+        notes.append(
+            f"column {name!r} (known) marks {int(right.sum()):,} labels as right and {int(wrong.sum()):,} as "
+            "wrong, which enter as known"
+        )
+    elif rows:
+        known = rows + int(wrong.sum())
+        notes.append(f"column {name!r} (known) holds the right label of {known:,} rows, which enter as known")
+    else:
+        warnings.append(f"column {name!r} (known) says nothing of any label")
+
+
+def _said(series: pl.Series) -> tuple[pl.Series, pl.Series]:
+    texts = as_text(series).str.strip_chars()
+    return texts, texts.drop_nulls().unique(maintain_order=True)
+
+
+class Gold(NamedTuple):
+    """Labels known right or wrong: "marks" of right ones, or right "labels" where they are known."""
+
+    known: Bools
+    right: Bools
+    kind: str
+
+
+def read_gold(series: pl.Series, labels: pl.Series, task: str, items: pl.Series | None = None) -> Gold:
+    """Read a gold column: true and false (or 1, 0, yes, no) where labels are not, or named so, are marks."""
+    (said, values), given = _said(series), as_text(labels)
+    flags = not len(values) or are_flags(values)
+    of_label = values.filter(values.is_in(given.unique().to_list()))
+    told_apart = flags and (task == "regression" or len(of_label) < len(values))
+    if is_named(series.name, ALIASES["gold"]) or told_apart:
+        right, _ = read_flags(series, "gold")
+        # Marks that say where an answer is known do not say that this label is right.
+        why = f"column {series.name!r} (gold) says where the answer is known, not which it is"
+        if is_named(series.name, TRAPS):
+            raise InputError(f"{why}; name the column of answers")
+        if items is not None:
+            marked = pl.DataFrame({"item": items, "label": given}).filter(right)
+            unlike = marked.filter(pl.col("label").n_unique().over("item") > 1)["item"]
+            if len(unlike):
+                which = f"it marks different labels of item {str(unlike[0])!r}"
+                raise InputError(f"{why}: {which}; name the column of answers")
+        return Gold(right, right.copy(), "marks")
+    if task == "regression":
+        raise InputError(
+            f"column {series.name!r} (gold) must be true or false where labels are numbers, got {values[0]!r}"
+        )
+    if len(values) and not len(of_label):
+        raise InputError(
+            f"column {series.name!r} (gold) must hold true or false, or labels of column {labels.name!r}; "
+            f"got {values[0]!r}"
+        )
+    known = said.is_not_null().to_numpy()
+    return Gold(known, known & (said == given).fill_null(False).to_numpy(), "labels")

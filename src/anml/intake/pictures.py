@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -73,21 +72,15 @@ def picture_column(frame: pl.DataFrame, named: str | None = None) -> str | None:
 class Pictures:
     """Pictures by path, each read when it is asked for."""
 
-    def __init__(self, paths: list[str], folder: Path) -> None:
-        self.paths = paths
-        self.folder = folder
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def check_inside(self) -> None:
-        """An error where a path leaves the folder: a table of somebody else's could show any picture here."""
-        # By the path as it is written: folders of links to pictures are usual.
-        inside = Path(os.path.normpath(self.folder.absolute()))
-        for at, path in enumerate(self.paths):
+    def __init__(self, paths: list[str], folder: Path, anywhere: bool = True) -> None:
+        self.paths, self.folder = paths, folder
+        # A table of somebody else's could show any picture here. By the path as it is written: folders of
+        # links to pictures are usual.
+        inside = Path(os.path.normpath(folder.absolute()))
+        for at, path in enumerate(() if anywhere else paths):
             if not Path(os.path.normpath(inside / path)).is_relative_to(inside):
                 said = "name the column with --image to read it all the same"
-                raise InputError(f"picture {path!r} of row {at} is not in {self.folder}; {said}")
+                raise InputError(f"picture {path!r} of row {at} is not in {folder}; {said}")
 
     def bytes_of(self, at: int) -> bytes:
         """The file's content."""
@@ -104,12 +97,13 @@ class Pictures:
 
     def hashes(self) -> list[str]:
         """SHA-256 of every file; the same picture has the same."""
-        return [hashlib.sha256(self.bytes_of(at)).hexdigest() for at in range(len(self))]
+        return [hashlib.sha256(self.bytes_of(at)).hexdigest() for at in range(len(self.paths))]
 
     def small(self, side: int) -> Pixels:
         """All pictures as (n, 3, side, side), shrunk to fit and centred on grey."""
-        out = np.full((len(self), 3, side, side), 128, dtype=np.uint8)
-        for at, image in enumerate(self):
+        out = np.full((len(self.paths), 3, side, side), 128, dtype=np.uint8)
+        for at in range(len(self.paths)):
+            image = self.image(at)
             image.thumbnail((side, side))
             left, top = (side - image.width) // 2, (side - image.height) // 2
             pixels = np.asarray(image, dtype=np.uint8).transpose(2, 0, 1)
@@ -123,10 +117,6 @@ class Pictures:
         buffer = io.BytesIO()
         image.save(buffer, format="PNG", optimize=True)
         return buffer.getvalue()
-
-    def __iter__(self) -> Iterator[Any]:
-        for at in range(len(self)):
-            yield self.image(at)
 
 
 def opened(content: bytes, name: str) -> Any:

@@ -11,16 +11,18 @@ import polars as pl
 from anml.core.answers import Answers, earned
 from anml.core.checks import Array, Floats, Ints
 from anml.core.domain import Task
-from anml.core.errors import InputError
+from anml.core.errors import AnmlError, InputError
+from anml.core.signals.levels import level_values
+from anml.core.signals.reputation import REPUTATION
+from anml.core.signals.verification import VERIFICATION
 from anml.core.words import counted
-from anml.intake.beside import Beside
+from anml.intake.beside import Beside, read_embeddings, read_predictions
 from anml.intake.columns import NEEDED, Columns
 from anml.intake.encode.preparation import Preparation
-from anml.intake.evidence import read_ages, read_identifiers, read_parents, read_signal
-from anml.intake.known import Gold, read_gold, read_known
-from anml.intake.labels import Labels, read_labels, read_targets
-from anml.intake.predictions import read_embeddings, read_predictions
+from anml.intake.labels import Gold, Labels, read_gold, read_known, read_labels, read_targets
+from anml.intake.plain import as_text, text_array
 from anml.intake.tables import Table
+from anml.intake.times import ages, read_instants
 
 __all__ = ["Fixed", "Preparation", "Prepared", "prepare"]
 
@@ -69,38 +71,34 @@ def prepare(
     notes: list[str] = []
     warnings: list[str] = []
     frame, rows = _labelled(table, columns, warnings)
-    labels = _labels(frame[columns.label], task, fixed)
-    item = _identifiers(frame, columns.item, "item")
+    if fixed is None:
+        labels = read_labels(frame[columns.label], task)
+    else:
+        codes = read_targets(frame[columns.label], "classification", fixed.classes)
+        labels = Labels(codes, "classification", fixed.classes, [])
+    who, things = (None if name is None else frame[name] for name in (columns.contributor, columns.item))
+    item = None if things is None else read_identifiers(things, "item")
     known = read_known(frame, columns, labels, item, notes, warnings)
     verification = _verification(frame, columns.verification, known, warnings)
     rated = columns.reputation
     reputation = None if rated is None else read_signal(frame[rated], "reputation", warnings)
-    warnings += _about_contributors(frame, columns) + _about_features(frame, columns)
-    notes += _about_gaps(frame, columns)
+    _about(frame, columns, notes, warnings)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
     predictions, embeddings, about = _beside(beside, table, rows, labels)
     preparation = Preparation.fit(frame, columns.features, seed) if fixed is None else fixed.preparation
     if fixed is None:
         _check_enough(table, frame, columns, preparation, predictions, embeddings)
-    items = None if columns.item is None else frame[columns.item]
     derived = None if columns.derived_from is None else frame[columns.derived_from]
     return Prepared(
         x=preparation.transform(frame) if embeddings is None else embeddings,
         y=labels.y, task=labels.task, classes=labels.classes,
-        contributor=_identifiers(frame, columns.contributor, "contributor"), item=item,
+        contributor=None if who is None else read_identifiers(who, "contributor"), item=item,
         verification=verification, reputation=reputation, age=age,
-        parents=None if derived is None else read_parents(derived, items),
+        parents=None if derived is None else read_parents(derived, things),
         gold=gold, known=known, predictions=predictions, beside=about, preparation=preparation,
         notes=[*labels.notes, *notes], warnings=warnings, rows=rows,
     )  # fmt: skip
-
-
-def _labels(series: pl.Series, task: str, fixed: Fixed | None) -> Labels:
-    if fixed is None:
-        return read_labels(series, task)
-    codes = read_targets(series, "classification", fixed.classes)
-    return Labels(codes, "classification", fixed.classes, [])
 
 
 def _beside(
@@ -120,7 +118,6 @@ def _check_enough(
     table: Table, frame: pl.DataFrame, columns: Columns, preparation: Preparation,
     predictions: Array | None, embeddings: Array | None,
 ) -> None:  # fmt: skip
-    """Refuse a table that nothing can be told from."""
     if preparation.feature_names or embeddings is not None:
         return
     if columns.features:
@@ -177,38 +174,103 @@ def _verification(frame: pl.DataFrame, name: str | None, known: Answers | None, 
     return v
 
 
-def _identifiers(frame: pl.DataFrame, name: str | None, role: str) -> npt.NDArray[np.str_] | None:
-    return None if name is None else read_identifiers(frame[name], role)
+def _about(frame: pl.DataFrame, columns: Columns, notes: list[str], warnings: list[str]) -> None:
+    """Say what is unusual about contributors, and which features have gaps or infinite values."""
+    who = columns.contributor
+    if who is not None and frame[who].n_unique() == 1:
+        warnings.append(f"column {who!r} names one contributor only, who cannot be compared")
+    pair = [name for name in (columns.item, who) if name is not None]
+    if len(pair) == 2 and (repeated := frame.height - frame.select(pair).n_unique()):
+        rows = counted(repeated, "row repeats", "rows repeat")
+        warnings.append(f"{rows} a pair of {columns.item!r} and {who!r}; all are kept")
+    gaps: list[tuple[int, str]] = []
+    for name in columns.features:
+        if frame.schema[name].is_float() and (count := int(frame[name].is_infinite().sum())):
+            as_gaps = counted(count, "infinite value, which counts", "infinite values, which count")
+            warnings.append(f"column {name!r} has {as_gaps} as missing")
+        if missing := frame[name].null_count():
+            gaps.append((-missing, name))
+    if gaps:
+        listed = ", ".join(f"{name!r} {-missing}" for missing, name in sorted(gaps)[:5])
+        more = f" and {len(gaps) - 5} more columns" if len(gaps) > 5 else ""
+        notes.append(f"missing feature values were filled in and marked: {listed}{more}")
 
 
-def _about_contributors(frame: pl.DataFrame, columns: Columns) -> list[str]:
-    if columns.contributor is None:
-        return []
-    said = []
-    if frame[columns.contributor].n_unique() == 1:
-        said.append(f"column {columns.contributor!r} names one contributor only, who cannot be compared")
-    if columns.item is not None:
-        repeated = frame.height - frame.select(columns.item, columns.contributor).n_unique()
-        if repeated:
-            said.append(
-                f"{counted(repeated, 'row repeats', 'rows repeat')} a pair of {columns.item!r} and "
-                f"{columns.contributor!r}; all are kept"
-            )
-    return said
+# Levels of a signal, which of them stands for no value and false, and which for true: no evidence is read as
+# the most cautious level that does not accuse.
+SIGNALS = {
+    "verification": (VERIFICATION, "self-attested", "institution"),
+    "reputation": (REPUTATION, "new", "established"),
+}
 
 
-def _about_features(frame: pl.DataFrame, columns: Columns) -> list[str]:
-    floats = [name for name in columns.features if frame.schema[name].is_float()]
-    infinite = {name: int(frame[name].is_infinite().sum()) for name in floats}
-    as_gaps = ("infinite value, which counts", "infinite values, which count")
-    return [f"column {name!r} has {counted(n, *as_gaps)} as missing" for name, n in infinite.items() if n]
+def read_identifiers(series: pl.Series, role: str) -> npt.NDArray[np.str_]:
+    """Return identifiers as text, or say how many are missing."""
+    missing = series.null_count()
+    if missing:
+        raise InputError(
+            f"column {series.name!r} ({role}) is empty in {missing} of {series.len()} rows; "
+            "every row needs one"
+        )
+    return text_array(as_text(series))
 
 
-def _about_gaps(frame: pl.DataFrame, columns: Columns) -> list[str]:
-    gaps = {name: frame[name].null_count() for name in columns.features if frame[name].null_count()}
-    if not gaps:
-        return []
-    most = sorted(gaps.items(), key=lambda gap: (-gap[1], gap[0]))
-    listed = ", ".join(f"{name!r} {count}" for name, count in most[:5])
-    more = f" and {len(most) - 5} more columns" if len(most) > 5 else ""
-    return [f"missing feature values were filled in and marked: {listed}{more}"]
+def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
+    """Return verification or reputation in [0, 1]; what is missing is cautious, counted and said."""
+    levels, cautious, true = SIGNALS[role]
+    if series.dtype == pl.Boolean:
+        said.append(
+            f"column {series.name!r} ({role}) holds truth values: true is read as {true!r}, "
+            f"false as {cautious!r}"
+        )
+        series = series.replace_strict({True: true, False: cautious}, return_dtype=pl.String)
+    missing = series.null_count()
+    if missing:
+        without = "review" if role == "verification" else role
+        said.append(f"{missing:,} of {series.len():,} labels have no {without}")
+    try:
+        return level_values(role, series.to_list(), levels, missing=levels[cautious].default)
+    except AnmlError as error:
+        raise InputError(f"column {series.name!r}: {error}") from None
+
+
+def read_ages(series: pl.Series, now: datetime | None, notes: list[str], warnings: list[str]) -> Floats:
+    """Return ages in years; missing and future times have age 0, counted and said."""
+    times = read_instants(series)
+    years, moment, future = ages(times, now)
+    if now is None and times.null_count() < len(times):
+        notes.append(f"ages are counted from the newest time in {series.name!r}, {moment.isoformat(sep=' ')}")
+    cases = {"is missing": times.null_count(), f"lies after {moment.isoformat(sep=' ')}": future}
+    for what, rows in cases.items():
+        if rows:
+            as_new = counted(rows, "row, which counts as new", "rows, which count as new")
+            warnings.append(f"column {series.name!r} (time) {what} in {as_new}")
+    return years
+
+
+def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]:
+    """For each row, all rows with one of the items that it was derived from."""
+    if items is None:
+        raise InputError(f"column {derived.name!r} (derived_from) refers to items; there is no item column")
+    rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})
+    parts = as_text(derived).str.split(";")
+    links = (
+        pl.DataFrame({"part": parts})
+        .with_row_index("row")
+        .explode("part")
+        .with_columns(pl.col("part").str.strip_chars())
+        .filter(pl.col("part").is_not_null() & (pl.col("part") != ""))
+    )
+    found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
+    unknown = found.filter(pl.col("parent").is_null())
+    if len(unknown):
+        raise InputError(
+            f"column {derived.name!r} (derived_from) names {unknown['part'].n_unique()} items that are not "
+            f"in column {items.name!r}, the first {unknown['part'][0]!r}"
+        )
+    own = found.filter(pl.col("parent") == pl.col("row"))
+    if len(own):
+        raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
+    grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
+    above = dict(grouped.iter_rows())
+    return [above.get(row, []) for row in range(len(derived))]

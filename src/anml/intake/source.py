@@ -28,7 +28,15 @@ from anml.intake.tables import Table, parquet_files, read_parts
 # The columns by which rows written by `anml ledger import --out` are known.
 IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
 # Of these, what is neither a role nor a feature.
-BESIDE = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED, ANNOTATION)
+BESIDE = (
+    "level",
+    "evidence",
+    "batch",
+    "truth",
+    KNOWN,
+    REVIEWED,
+    ANNOTATION,
+)
 
 
 class Source(NamedTuple):
@@ -112,9 +120,24 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     rows = rows.select(name for name in rows.columns if rows[name].null_count() < rows.height)
     people = rows["contributor"].n_unique()
     notes = [f"{file.path.name} was read as {format}: {rows.height} labels by {people} contributors"]
-    roles, about_v = {"label": "label", "contributor": "contributor", "item": "item"}, ""
-    rows, known = _with_known(rows, found)
-    roles |= known
+    # What the file knows of its labels: gold answers, and what reviewers said of single labels.
+    truth = pl.col("truth") if "truth" in rows.columns else pl.lit(None, pl.String)
+    if IS_TRUTH in rows.columns:
+        truth = truth.fill_null(pl.when(IS_TRUTH).then("label"))
+    rows = rows.with_columns(truth.alias(KNOWN))
+    # An item has one right label; where answers differ, each holds for its own row.
+    single = pl.col(KNOWN).drop_nulls().n_unique().over("item") == 1
+    shared = pl.when(single).then(pl.col(KNOWN).drop_nulls().first().over("item"))
+    rows = rows.with_columns(pl.col(KNOWN).fill_null(shared)).drop(IS_TRUTH, strict=False)
+    # What the last reviewer said of a label; of one that was mended, nothing.
+    kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
+    last = last_reviews(found.evidence, ~pl.col("issuer").is_in(list(PLATFORMS)))
+    accepted = pl.col("kind").replace_strict(kinds, return_dtype=pl.Boolean).alias(REVIEWED)
+    reviewed = last.select("item", "contributor", accepted)
+    rows = rows.join(reviewed, on=["item", "contributor"], how="left", maintain_order="left")
+    told = [name for name in (KNOWN, REVIEWED) if rows[name].null_count() < rows.height]
+    rows = rows.drop({KNOWN, REVIEWED} - {*told})
+    roles, about_v = {name: name for name in ("label", "contributor", "item", *told)}, ""
     if not found.evidence.is_empty():
         # Rows that no review is about have no v of their own.
         v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
@@ -129,38 +152,8 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
 
 
-def _with_known(rows: pl.DataFrame, found: Contributions) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Add what the file knows of its labels: gold answers, and what reviewers said of single labels."""
-    roles: dict[str, str] = {}
-    nothing = pl.lit(None, pl.String)
-    truth = pl.col("truth") if "truth" in rows.columns else nothing
-    if IS_TRUTH in rows.columns:
-        truth = truth.fill_null(pl.when(IS_TRUTH).then("label"))
-    rows = rows.with_columns(truth.alias(KNOWN))
-    # An item has one right label; where answers differ, each holds for its own row.
-    single = pl.col(KNOWN).drop_nulls().n_unique().over("item") == 1
-    shared = pl.when(single).then(pl.col(KNOWN).drop_nulls().first().over("item"))
-    rows = rows.with_columns(pl.col(KNOWN).fill_null(shared)).drop(IS_TRUTH, strict=False)
-    rows = rows.join(_reviewed(found), on=["item", "contributor"], how="left", maintain_order="left")
-    for name in (KNOWN, REVIEWED):
-        if rows[name].null_count() < rows.height:
-            roles[name] = name
-        else:
-            rows = rows.drop(name)
-    return rows, roles
-
-
-def _reviewed(found: Contributions) -> pl.DataFrame:
-    """What the last reviewer said of a label; of one that was mended, nothing."""
-    kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
-    last = last_reviews(found.evidence, ~pl.col("issuer").is_in(list(PLATFORMS)))
-    accepted = pl.col("kind").replace_strict(kinds, return_dtype=pl.Boolean)
-    return last.select("item", "contributor", accepted.alias(REVIEWED))
-
-
-def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:
+def judged(found: Contributions) -> list[Verdict]:
     """The verdict on each row by the reviews in its own file."""
-    policy = policy or Policy()
     records: dict[tuple[str, str], list[Evidence]] = {}
     for number, row in enumerate(found.evidence.iter_rows(named=True)):
         kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
@@ -169,4 +162,4 @@ def judged(found: Contributions, policy: Policy | None = None) -> list[Verdict]:
         record = Evidence(number, kind, row["contributor"], row["issuer"], at, None, "platform", row["item"])
         records.setdefault(who, []).append(record)
     pairs = found.rows.select("contributor", "item").iter_rows()
-    return [policy.judge(records.get(pair, []), float("inf")) for pair in pairs]
+    return [Policy().judge(records.get(pair, []), float("inf")) for pair in pairs]

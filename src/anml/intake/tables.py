@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,7 @@ import narwhals as nw
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.delimited import check_names, read_delimited
-from anml.intake.excel import read_excel
+from anml.intake.delimited import check_names, read_delimited, read_excel
 from anml.intake.plain import fingerprint, framed, plain
 
 SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -37,10 +36,14 @@ class Table:
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
     """Read a CSV, TSV (both also gzip-compressed), Parquet or Excel file, or take a frame of any library."""
     if isinstance(source, str | Path):
-        return _read_file(Path(source).expanduser(), name)
-    frame = plain(_from_native(source, name))
-    _check_size(frame, f"the {name} frame")
-    return Table(frame, "frame", fingerprint(frame))
+        path = Path(source).expanduser()
+        shown = f"{name} file {path.name or str(path)!r}"
+        read = _as_it_is(path, shown)
+    else:
+        shown, read = f"the {name} frame", Table(_from_native(source, name), "frame", "")
+    frame = plain(read.frame)
+    _check_size(frame, shown)
+    return Table(frame, read.name, read.sha256 or fingerprint(frame))
 
 
 def parquet_files(source: Path) -> list[Path]:
@@ -70,32 +73,28 @@ def read_parts(folder: Path, name: str = "data") -> Table:
     return Table(frame, folder.name, joint_hash([part.sha256 for part in parts]))
 
 
-def _read_file(path: Path, name: str) -> Table:
-    shown = f"{name} file {path.name or str(path)!r}"
-    read = _as_it_is(path, shown)
-    frame = plain(read.frame)
-    _check_size(frame, shown)
-    return replace(read, frame=frame)
-
-
 def _as_it_is(path: Path, shown: str) -> Table:
-    suffix = _suffix(path, shown)
+    known = (*SEPARATORS, *PARQUET, *EXCEL)
+    suffix = next((end for end in known if path.name.lower().endswith(end)), "")
+    if not suffix and not path.is_dir():
+        raise InputError(f"{shown} has an unknown ending; allowed: {', '.join(known)}")
     data = file_bytes(path, shown)
-    if suffix in PARQUET:
-        frame = _read_parquet(data, shown)
+    if suffix in SEPARATORS:
+        frame = read_delimited(data, shown, SEPARATORS[suffix])
     elif suffix in EXCEL:
         frame = read_excel(data, shown)
     else:
-        frame = read_delimited(data, shown, SEPARATORS[suffix])
+        if not data:
+            raise InputError(f"{shown} is empty; at least one row is needed")
+        if not data.startswith(PARQUET_MAGIC):
+            raise InputError(f"{shown} is not a Parquet file")
+        if not data.endswith(PARQUET_MAGIC) or int.from_bytes(data[-8:-4], "little") > len(data) - 12:
+            raise InputError(f"{shown} is a truncated Parquet file; copy or write it again")
+        try:
+            frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
+        except (Exception, pl.exceptions.PanicException):
+            raise InputError(f"{shown} is a damaged Parquet file; copy or write it again") from None
     return Table(frame, path.name, hashlib.sha256(data).hexdigest())
-
-
-def _suffix(path: Path, shown: str) -> str:
-    known = (*SEPARATORS, *PARQUET, *EXCEL)
-    suffix = next((end for end in known if path.name.lower().endswith(end)), None)
-    if suffix is None and not path.is_dir():
-        raise InputError(f"{shown} has an unknown ending; allowed: {', '.join(known)}")
-    return suffix or known[0]
 
 
 def file_bytes(path: Path, shown: str) -> bytes:
@@ -108,20 +107,6 @@ def file_bytes(path: Path, shown: str) -> bytes:
         raise InputError(f"{shown} is a folder; a CSV, TSV or Parquet file is needed") from None
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror or error}") from None
-
-
-def _read_parquet(data: bytes, shown: str) -> pl.DataFrame:
-    if not data:
-        raise InputError(f"{shown} is empty; at least one row is needed")
-    if not data.startswith(PARQUET_MAGIC):
-        raise InputError(f"{shown} is not a Parquet file")
-    if not data.endswith(PARQUET_MAGIC) or int.from_bytes(data[-8:-4], "little") > len(data) - 12:
-        raise InputError(f"{shown} is a truncated Parquet file; copy or write it again")
-    try:
-        return pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
-    # On damaged pages polars may panic, which is no Exception of Python's.
-    except (Exception, pl.exceptions.PanicException):
-        raise InputError(f"{shown} is a damaged Parquet file; copy or write it again") from None
 
 
 def _check_size(frame: pl.DataFrame, shown: str) -> None:

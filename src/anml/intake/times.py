@@ -88,11 +88,6 @@ def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]
     return np.maximum(years, 0.0), now, future
 
 
-def epoch_years(times: pl.Series) -> pl.Series:
-    """Return instants as years since 1970: dates as numbers."""
-    return times.dt.epoch("us") / MICROSECONDS_PER_YEAR
-
-
 def _from_numbers(values: pl.Series) -> pl.Series:
     number = pl.col("number")
     year = number.floor().cast(pl.Int32, strict=False)
@@ -107,9 +102,8 @@ def _from_numbers(values: pl.Series) -> pl.Series:
 
 def _from_iso(series: pl.Series) -> pl.Series:
     # Pieces are cut out and put together in one form, because a column may mix dates and times.
-    names = ("year", "month", "day", "hour", "minute", "second", "part", "zone")
     cut = series.str.extract_groups(ISO).struct.unnest()
-    cut.columns = list(names)
+    cut.columns = ["year", "month", "day", "hour", "minute", "second", "part", "zone"]
     two = {name: pl.col(name).str.zfill(2) for name in ("month", "day", "hour", "minute", "second")}
     form = pl.format(
         "{}-{}-{}T{}:{}:{}.{}",

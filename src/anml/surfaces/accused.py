@@ -59,14 +59,9 @@ NO_BETTER = _does("is", "are", f"no better than guessing: {_NOTHING}", _NOTHING)
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
 
 
-def kind_of(result: Audited) -> str | None:
-    """The shape of the judgements; None where they are classes or numbers."""
-    return None if result.shape is None else result.shape.kind
-
-
 def are_right(result: Audited) -> str:
     """What a share of somebody's judgements is of: a choice counts where it was made by looking."""
-    return "choices were made by looking" if kind_of(result) == PREFERENCE else "labels are right"
+    return "choices were made by looking" if result.kind == PREFERENCE else "labels are right"
 
 
 def who(result: Audited) -> list[Sentence]:
@@ -132,7 +127,7 @@ def best(result: Audited) -> list[Sentence]:
 
 def accusations(result: Audited) -> list[Sentence]:
     """Who is accused, and of what: one sentence for all who do the same, the worst first."""
-    accused = set(_judged(result, ACCUSED))
+    accused = result.judged(*ACCUSED)
     alike = _alike({name: found for name, found in findings(result).items() if name in accused})
     said = [
         Sentence(_named(names), f"{found.of(names)} ({_extent(result, names)}).")
@@ -145,13 +140,12 @@ def accusations(result: Audited) -> list[Sentence]:
 
 
 def _first(said: list[Sentence], more: str) -> list[Sentence]:
-    """The first of some sentences, and what is said of the rest."""
     return said if len(said) <= MOST_SAID else [*said[:MOST_SAID], Sentence("", more)]
 
 
 def cannot_tell(result: Audited) -> list[Sentence]:
     """Of whom nothing can be told, by name while they are few."""
-    unsure, people = _judged(result, (UNSURE,)), result.contributors.height
+    unsure, people = result.judged(UNSURE), result.contributors.height
     if not unsure:
         return []
     if len(unsure) == people:
@@ -165,7 +159,6 @@ def cannot_tell(result: Audited) -> list[Sentence]:
 
 
 def _alike(found: dict[str, Finding]) -> dict[Finding, list[str]]:
-    """People of whom the same is to be said, together."""
     alike: dict[Finding, list[str]] = {}
     for name, what in found.items():
         alike.setdefault(what, []).append(name)
@@ -203,11 +196,11 @@ def findings(result: Audited) -> dict[str, Finding]:
     errs = _errs_on(theirs) if classes else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
-        if verdict == GUESSING and kind_of(result) not in PLACED:
+        if verdict == GUESSING and result.kind not in PLACED:
             share, label = usual.get(name, (0.0, [""]))
             always = _does("always answers", "always answer", _quoted(label[0]))
             found[name] = always if share > ALWAYS else NO_BETTER
-        elif verdict == LESS and kind_of(result) != PREFERENCE:
+        elif verdict == LESS and result.kind != PREFERENCE:
             what = confused.get(name) or errs.get(name)
             found |= {} if what is None else {name: what}
         else:
@@ -217,14 +210,13 @@ def findings(result: Audited) -> dict[str, Finding]:
 
 def _by_shape(result: Audited, people: pl.DataFrame) -> dict[str, Finding]:
     """What each of these people does, where the shape of their judgements tells it."""
-    kind = kind_of(result)
-    if kind == PREFERENCE:
+    if result.kind == PREFERENCE:
         return dict.fromkeys(people["contributor"], WORSE)
-    if kind not in (*PLACED, GRADES):
+    if result.kind not in (*PLACED, GRADES):
         return {}
     habits = people.select("contributor", "habits").iter_rows()
     found = {name: Finding(said, said) for name, said in habits if said}
-    return found if kind == GRADES else dict.fromkeys(people["contributor"], ELSEWHERE) | found
+    return found if result.kind == GRADES else dict.fromkeys(people["contributor"], ELSEWHERE) | found
 
 
 def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[str]]]:
@@ -269,7 +261,7 @@ def _extent(result: Audited, names: Sequence[str]) -> str:
     """How many rows that is, and how many of them look wrong."""
     rows = int(result.contributors.filter(pl.col("contributor").is_in(names))["rows"].sum())
     p_correct = result.samples.filter(pl.col("contributor").is_in(names))["p_correct"].to_numpy()
-    if not len(p_correct) or kind_of(result) == PREFERENCE:
+    if not len(p_correct) or result.kind == PREFERENCE:
         return counted(rows, "row")
     return f"{counted(rows, 'row')}, about {rows * float(1 - p_correct.mean()):,.0f} wrong"
 
@@ -290,21 +282,14 @@ def _copies(result: Audited) -> list[Sentence]:
 
 def false_alarms(result: Audited) -> str:
     """How many of the accusations are expected to be false; empty where there are none."""
-    count = len(_judged(result, ACCUSED))
+    count, false = len(result.judged(*ACCUSED)), result.false_accusations
     if not count:
         return ""
-    false = result.false_accusations
     about = "fewer than 0.01" if false < 0.01 else f"about {false:.2g}"
     return (
         f"Of {counted(count, 'accusation')} {about} are expected to be false "
         f"(false discovery rate at most {FALSE_DISCOVERIES:.0%})."
     )
-
-
-def _judged(result: Audited, verdicts: tuple[str, ...]) -> list[str]:
-    if result.contributors.is_empty():
-        return []
-    return result.contributors.filter(pl.col("verdict").is_in(verdicts))["contributor"].to_list()
 
 
 def _named(names: Sequence[str]) -> str:

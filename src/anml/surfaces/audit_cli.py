@@ -8,37 +8,26 @@ from typing import Annotated, Any
 from anml.app.audit.sources import SHAPED_BY, finish, fit, read
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError, UnsupportedError
-from anml.surfaces.audit_options import (
-    AUDIT,
-    TRAIN,
-    Data,
-    Json,
-    Seed,
-    Table,
-    options_on,
-    request_of,
-    with_options,
-)
+from anml.surfaces import audit_options
 from anml.surfaces.auditing import audit_data, in_slices
 from anml.surfaces.fail_if import condition_of, fail
 from anml.surfaces.options import RunFolder, opt
 
 
-@with_options(*options_on(AUDIT))
-def audit(data: Data, **chosen: Any) -> None:
+@audit_options.with_options(*audit_options.options_on(audit_options.AUDIT))
+def audit(data: audit_options.Data, **chosen: Any) -> None:
     """Say how far each row of a table can be trusted, and why."""
+    from anml.app.audit.output import check_folder, write_run
+
     condition, out = condition_of(chosen["fail_if"]), chosen["out"]
     sliced = in_slices(data, chosen)
     if out is not None and not sliced:
-        from anml.app.audit.output import check_folder
-
         check_folder(out)
     result, _ = audit_data(data, chosen, _shown(chosen))
     files = ["samples/", "contributors.csv", "report.html", "run.json"]
     if out is None:
         files = []
     elif not sliced:
-        from anml.app.audit.output import write_run
         from anml.surfaces.report import write_report
 
         files = write_run(out, result, "audit", lambda draft: write_report(result, draft))
@@ -46,9 +35,9 @@ def audit(data: Data, **chosen: Any) -> None:
     fail(condition, chosen["fail_if"], result)
 
 
-@with_options(*options_on(TRAIN))
+@audit_options.with_options(*audit_options.options_on(audit_options.TRAIN))
 def train(
-    data: Data,
+    data: audit_options.Data,
     model: Annotated[str, opt("mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, opt("Folder for the model, report and files.")] = Path("anml-run"),
     **chosen: Any,
@@ -57,18 +46,18 @@ def train(
     condition = condition_of(chosen["fail_if"])
     # What is wrong with the file is said before the heavy imports.
     chosen = {**dict.fromkeys(SHAPED_BY), **chosen}
-    found = read(data, chosen)
-    if found.source.shape is not None:
+    found = source, _ = read(data, chosen)
+    if source.shape is not None:
         raise UnsupportedError(f"no model is trained on {chosen['task']}; audit it, and train by its weights")
-    request = fit(request_of(chosen), found)
+    request = fit(audit_options.request_of(chosen), found)
     from anml.app.audit.output import check_folder, write_run
     from anml.app.audit.train import train_table
     from anml.surfaces.report import write_report
 
     check_folder(out)
     with _shown(chosen) as progress:
-        table, test = found.source.table, chosen["test"]
-        trained = train_table(table, request, model=model, test=test, progress=progress)
+        test = chosen["test"]
+        trained = train_table(source.table, request, model=model, test=test, progress=progress)
     audited = finish(trained.audited, found, data, chosen)
 
     def extra(draft: Path) -> None:
@@ -84,7 +73,7 @@ def train(
 
 def predict(
     run: RunFolder,
-    data: Table,
+    data: audit_options.Table,
     out: Annotated[Path | None, opt("File to write, .csv or .parquet; default: print CSV.")] = None,
 ) -> None:
     """Predict the rows of a table with a trained model."""
@@ -102,9 +91,9 @@ def predict(
 
 def demo(
     out: Annotated[Path, opt("Folder for the tables, the run and the report.")] = Path("anml-demo"),
-    seed: Seed = 0,
+    seed: audit_options.Seed = 0,
     images: Annotated[bool, opt("Pictures that the program draws.", "--images")] = False,
-    json: Json = False,
+    json: audit_options.Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
     from anml.app.audit.output import RECORD, check_folder, removed_on_error, write_frame
@@ -119,7 +108,7 @@ def demo(
         print(f"anml {f'audit {data} --no-compare' if images else trained} --out {run}\n")
     with removed_on_error(data, test):
         if images:
-            from anml.app.demo_images import demo_pictures
+            from anml.app.demo import demo_pictures
 
             write_frame(demo_pictures(out, seed)[0], data)
             audit(data, compare=False, **how)
@@ -141,8 +130,7 @@ def _show(result: Any, command: str, out: Path | None, files: list[str], json: b
     from anml.app.audit.output import as_json
     from anml.app.audit.result import run_record
     from anml.surfaces.console import print_audit
-    from anml.surfaces.tables import queue
-    from anml.surfaces.todo import reason_for_doubt
+    from anml.surfaces.summary import reason_for_doubt
 
     if json:
         record = run_record(result, command)
@@ -159,5 +147,5 @@ def _show(result: Any, command: str, out: Path | None, files: list[str], json: b
     else:
         print(f"Wrote {', '.join(files)} to {out}")
         print(f"Report: {out / 'report.html'}")
-        if "path" in result.data and queue(result).candidates and not reason_for_doubt(result):
+        if "path" in result.data and result.queue.candidates and not reason_for_doubt(result):
             print(f"What to relabel first: anml relabel {quote(str(out))} --out FILE")

@@ -3,6 +3,7 @@
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -196,8 +197,6 @@ def documented(function: Callable[..., Any], options: Sequence[Option] = OPTIONS
 
 def request_of(chosen: Mapping[str, Any]) -> "Request":
     """The request that options make; names are checked here, before the work begins."""
-    from dataclasses import fields, replace
-
     from anml.app.audit.request import Request
 
     asked = {field.name: chosen[field.name] for field in fields(Request) if field.name in chosen}

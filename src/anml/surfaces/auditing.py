@@ -25,26 +25,23 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
     if in_slices(data, chosen):
         return _in_slices(data, chosen, shown), None
     # What is wrong with the file is said before the heavy imports.
-    found = read(data, chosen)
+    found = source, _ = read(data, chosen)
     request = fit(request_of(chosen), found)
-    if found.source.shape is not None:
+    if source.shape is not None:
         from anml.app.shapes.audit import audit_shape
 
         with shown as progress:
-            result = audit_shape(found.source, request, progress)
-        return finish(result, found, data, chosen), found.source.table
+            result = audit_shape(source, request, progress)
+        return finish(result, found, data, chosen), source.table
     from anml.app.audit.media import Media, audit_media
-    from anml.surfaces.tables import first_rows
 
-    table = found.source.table
+    table = source.table
     cache = None if chosen["cache"] is None else Path(chosen["cache"])
-    media = Media(
-        image=chosen["image"], text=chosen["text"], embed=chosen["embed"], cache=cache,
-        folder=folder_of(data), device=chosen["device"],
-    )  # fmt: skip
+    named = {name: chosen[name] for name in ("image", "text", "embed", "device")}
+    media = Media(**named, cache=cache, folder=folder_of(data))
     with shown as progress:
-        result, seen = audit_media(table, request, media, test=chosen["test"], progress=progress)
-    return finish(seen.of(result, first_rows(result)), found, data, chosen), table
+        result = audit_media(table, request, media, test=chosen["test"], progress=progress)
+    return finish(result, found, data, chosen), table
 
 
 def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
@@ -69,7 +66,7 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
 
         found = read(data, chosen)
         end = partial(finish, found=found, data=data, chosen=chosen)
-        shaped = partial(audit_shape_slices, found.source, finish=end)
+        shaped = partial(audit_shape_slices, found[0], finish=end)
         request = fit(request, found)
     with shown as progress:
         return audit_in_slices(data, request, engine, address, out, progress, write_report, shaped)

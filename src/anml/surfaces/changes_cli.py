@@ -1,7 +1,7 @@
 """`anml changes`: two runs beside each other, as tables and one page. Heavy imports are inside."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
@@ -31,9 +31,17 @@ def changes(
         check_folder(out, "changes.html")
     found = compare(before, after)
     if out is not None:
+        from anml.surfaces.report import rendered
+
         write_frame(found.people, out / "people.csv")
         write_frame(found.rows, out / "rows.csv")
-        write_file(out / "changes.html", render_changes(found, before, after))
+        page = rendered(
+            "changes.html.j2", before=before.name, after=after.name, said=sentences(found),
+            figures=figures_shown(found),
+            people=found.people.head(MOST).to_dicts(), more_people=max(found.people.height - MOST, 0),
+            rows=found.rows.head(MOST).to_dicts(), more_rows=max(found.rows.height - MOST, 0),
+        )  # fmt: skip
+        write_file(out / "changes.html", page)
     if json:
         figures = {name: list(pair) for name, pair in found.figures.items()}
         print(as_json({"figures": figures, "shared": found.shared, "mended": found.mended,
@@ -78,55 +86,10 @@ def sentences(found: "RunChanges") -> list[str]:
     ]
 
 
-def figures_shown(found: "RunChanges") -> list[tuple[str, str, str]]:
+def figures_shown(found: "RunChanges") -> list[tuple[str, ...]]:
     """Figures before and after, as text."""
-
-    def shown(name: str, value: float) -> str:
-        return f"{value:.1%}" if name == "labels that look wrong" else f"{value:,.0f}"
-
-    return [(name, shown(name, was), shown(name, now)) for name, (was, now) in found.figures.items()]
-
-
-def render_changes(found: "RunChanges", before: Path, after: Path) -> str:
-    """One page with everything in it, that asks the network for nothing."""
-    from anml.surfaces.report import rendered
-
-    return rendered(
-        "changes.html.j2", before=before.name, after=after.name, said=sentences(found),
-        figures=figures_shown(found),
-        people=[_person(row) for row in found.people.head(MOST).iter_rows(named=True)],
-        more_people=max(found.people.height - MOST, 0),
-        rows=[_row(row) for row in found.rows.head(MOST).iter_rows(named=True)],
-        more_rows=max(found.rows.height - MOST, 0),
-    )  # fmt: skip
-
-
-def _person(row: dict[str, Any]) -> dict[str, str]:
-    def of(name: str, form: str) -> str:
-        return "–" if row[name] is None else format(row[name], form)
-
-    interval = "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}".replace("-", "−")
-    return {
-        "contributor": shortened(row["contributor"], NAME),
-        "rows": f"{of('rows_before', ',')} → {of('rows_after', ',')}",
-        "quality": f"{of('quality_before', '.2f')} → {of('quality_after', '.2f')}",
-        "difference": of("difference", "+.2f").replace("-", "−"),
-        "interval": interval,
-        "verdict": _both(row["verdict_before"], row["verdict_after"]),
-        "changed": "changed" if row["changed"] else "",
-    }
-
-
-def _both(was: str | None, now: str | None) -> str:
-    return str(now) if was == now else f"{was or '–'} → {now or '–'}"
-
-
-def _row(row: dict[str, Any]) -> dict[str, str]:
-    return {
-        "row": f"{row['row']}" if row["item"] is None else shortened(row["item"], NAME),
-        "contributor": shortened(row["contributor"], NAME),
-        "label": _both(row["label"], row.get("label_after", row["label"])),
-        "p": f"{row['p_correct']:.2f} → {row['p_correct_after']:.2f}",
-        "now": row["answer_after"] or row["suggested_after"] or "–",
-        "moved": row["moved"],
-    }
+    forms = {"labels that look wrong": ".1%"}
+    return [
+        (name, *(format(value, forms.get(name, ",.0f")) for value in pair))
+        for name, pair in found.figures.items()
+    ]

@@ -72,19 +72,16 @@ def main() -> None:
     try:
         app(prog_name="anml")
     except (AnmlError, RecursionError, UnicodeError, OSError) as error:
-        print(f"error: {_said(error)}", file=sys.stderr)
+        said = str(error)
+        if isinstance(error, RecursionError):
+            said = "the input is nested too deeply to be read"
+        elif isinstance(error, UnicodeError):
+            said = "a value holds bytes that are no text"
+        elif isinstance(error, OSError):
+            # A full disk, a folder without rights: no fault of the program, and no door saw it coming.
+            said = f"{error.strerror or error}" + ("" if error.filename is None else f": {error.filename}")
+        print(f"error: {said}", file=sys.stderr)
         raise SystemExit(2) from None
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "the input is nested too deeply to be read"
-    if isinstance(error, UnicodeError):
-        return "a value holds bytes that are no text"
-    if isinstance(error, OSError):
-        # A full disk, a folder without rights: no fault of the program, and no door saw it coming.
-        return f"{error.strerror or error}" + ("" if error.filename is None else f": {error.filename}")
-    return str(error)
 
 
 if __name__ == "__main__":

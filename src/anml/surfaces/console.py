@@ -12,9 +12,7 @@ from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.surfaces.accused import false_alarms
 from anml.surfaces.names import printable
-from anml.surfaces.summary import summary
-from anml.surfaces.tables import queue
-from anml.surfaces.verdict import decided
+from anml.surfaces.summary import decided, summary
 
 MOST_LISTED = 30
 # Characters of a name that say enough, and those that any name gets.
@@ -47,7 +45,7 @@ def print_audit(result: Audited) -> None:
     for sentence in [] if result.shape is None else result.shape.said:
         say(printable(sentence))
     if result.items is not None:
-        one, count = ("label" if "p" in result.items.columns else "number"), queue(result).candidates
+        one, count = ("label" if "p" in result.items.columns else "number"), result.queue.candidates
         made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their labels"
         say(f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled).")
     if result.gold is not None:

@@ -33,7 +33,11 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
         f"{content['drafted_by']}{' for ' + content['project'] if content['project'] else ''}; "
         f"{counted(content['window_days'], 'day')} for disputes.",
         f"Run {content['run'][:16]}, manifest {content['manifest'][:16]}; rules: "
-        + ", ".join(f"{name} {_part(value)}" for name, value in sorted(content["rules"].items())),
+        # Shares are parts of the pool.
+        + ", ".join(
+            f"{name} {value if isinstance(value, str) else f'{value / UNIT:.6g}'}"
+            for name, value in sorted(content["rules"].items())
+        ),
     ]
     if content["supersedes"]:
         was = show_money(content["replaced"][0], content["replaced"][1])
@@ -57,11 +61,6 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
     lines += columns(("contributor", "rows", "kept", "share", "times", currency, against, ""), rows)
     return lines + [f"{name} got {show_money(amount, currency)} and is not in it." for name, amount in
                     content["gone"].items()]  # fmt: skip
-
-
-def _part(value: int | str) -> str:
-    """A rule's value; shares are parts of the pool."""
-    return value if isinstance(value, str) else f"{value / UNIT:.6g}"
 
 
 # From here on a line is far above what its rows alone would be paid.

@@ -45,8 +45,8 @@ def _part(text: str, whole: str) -> Check:
     if text in FACTS:
         return Check(text)
     found = re.fullmatch(r"([a-z_]+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)(%?)", text)
+    name, sign, limit, percent = found.groups() if found else ("", "", "", "")
     try:
-        name, sign, limit, percent = found.groups() if found else ("", "", "", "")
         value = float(limit) / (100 if percent else 1)
     except ValueError:
         raise InputError(

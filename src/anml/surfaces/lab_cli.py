@@ -133,9 +133,7 @@ def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> 
     from anml.lab.layouts import explained, laid_out
 
     chosen = {experiment.name: experiment for experiment in experiments}
-    for entry in summary["experiments"]:
-        if entry["name"] not in chosen:
-            continue
+    for entry in (each for each in summary["experiments"] if each["name"] in chosen):
         spec = chosen[entry["name"]]
         trials = f"{entry['trials']} trial{'' if entry['trials'] == 1 else 's'}"
         print(f"\n{entry['name']} ({trials}): {entry['title']}")

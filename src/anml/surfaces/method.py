@@ -9,7 +9,7 @@ from anml.core.profile import PROFILES
 from anml.core.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.core.words import listed
 from anml.surfaces.names import shortened
-from anml.surfaces.verdict import looks_wrong
+from anml.surfaces.summary import looks_wrong
 
 MOST_NAMED = 12
 Facts = dict[str, str]
@@ -18,14 +18,24 @@ Facts = dict[str, str]
 def method_facts(result: Audited) -> dict[str, Facts]:
     """Settings, model, data and versions under their headings, in the order of the report."""
     record, profile = run_record(result, ""), result.policy.profile
-    named = next((name for name, known in PROFILES.items() if known == profile), "own settings")
-    trained = {"profile": named, "epochs trained": f"{result.scoring_epochs:,}"}
+    known = next((name for name, each in PROFILES.items() if each == profile), "own settings")
+    trained = {"profile": known, "epochs trained": f"{result.scoring_epochs:,}"}
+    used, rows = result.samples.height, result.data["rows"]
+    data = {
+        "name": shortened(str(result.data["name"]), 80),
+        "sha256": str(result.data["sha256"]),
+        "rows": f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used",
+        "task": result.kind or result.task,
+    }
+    roles = result.columns.to_dict()
+    features = roles.pop("features")
+    named = {role.replace("_", " "): shortened(name, 60) for role, name in roles.items() if name is not None}
     return {
         "Recipe": {"recipe": result.recipe_name, **_settings(record["recipe"])},
         "Scoring model": trained | _settings(record["profile"]),
         "Evidence": _evidence(result),
-        "Data": _data(result),
-        "Columns used": _columns(result),
+        "Data": data | _listed("classes", result.classes),
+        "Columns used": named | _listed("features", features),
         "Seed and versions": {"seed": str(result.policy.seed), **result.versions},
     }
 
@@ -49,7 +59,13 @@ def _evidence(result: Audited) -> Facts:
         "wrong labels": f"{looks_wrong(result)}, estimated without the truth",
     }
     if {"v", "r"} & set(given):
-        facts["rho_c"] = _rho_c(result)
+        # How q goes with what the credentials say, s = v r, over all rows; that of the gate where it asked.
+        recipe, samples, found = result.policy.recipe, result.samples, result.gate.rho_c
+        if found is None:
+            found = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
+        shown = "undefined, as q or s is the same in every row" if found is None else f"{found:.3f}"
+        asked = "" if recipe.combine in ("adaptive", "guarded") else "; this recipe does not ask it"
+        facts["rho_c"] = f"{shown} (correlation of q and s = v r), tau_c = {recipe.tau_c:g}{asked}"
     if "t" in given:
         facts["decay"] = decay_words(result.policy.decay)
     if "r" in given:
@@ -58,16 +74,6 @@ def _evidence(result: Audited) -> Facts:
         measured = f"{comparison.rows:,} rows, {comparison.epochs} epochs"
         facts["comparison"] = f"{measured}; {comparison.metric} on {comparison.on}"
     return facts
-
-
-def _rho_c(result: Audited) -> str:
-    """How q goes with what the credentials say, s = v r, over all rows; that of the gate where it asked."""
-    recipe, samples, found = result.policy.recipe, result.samples, result.gate.rho_c
-    if found is None:
-        found = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
-    shown = "undefined, as q or s is the same in every row" if found is None else f"{found:.3f}"
-    asked = "" if recipe.combine in ("adaptive", "guarded") else "; this recipe does not ask it"
-    return f"{shown} (correlation of q and s = v r), tau_c = {recipe.tau_c:g}{asked}"
 
 
 def decay_words(decay: Decay | ContextDecay) -> str:
@@ -79,25 +85,6 @@ def decay_words(decay: Decay | ContextDecay) -> str:
     half = math.log(2) / decay.delta
     every = f"{half:.3g} years" if half >= 1 else f"{half * DAYS_PER_YEAR:.3g} days"
     return f"T halves every {every}"
-
-
-def _data(result: Audited) -> Facts:
-    used, rows = result.samples.height, result.data["rows"]
-    facts = {
-        "name": shortened(str(result.data["name"]), 80),
-        "sha256": str(result.data["sha256"]),
-        "rows": f"{rows:,}" if rows == used else f"{rows:,}, of which {used:,} used",
-        "task": result.task if result.shape is None else result.shape.kind,
-    }
-    return facts | _listed("classes", result.classes)
-
-
-def _columns(result: Audited) -> Facts:
-    roles = result.columns.to_dict()
-    features = roles.pop("features")
-    named = {role: str(name) for role, name in roles.items() if name is not None}
-    facts = {role.replace("_", " "): shortened(name, 60) for role, name in named.items()}
-    return facts | _listed("features", features)
 
 
 def _listed(what: str, names: list[str]) -> Facts:

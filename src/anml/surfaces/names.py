@@ -25,4 +25,9 @@ def names_listed(names: Sequence[str], width: int = 80) -> str:
     return listed([shortened(name, width) for name in names])
 
 
+def chance(p: float) -> str:
+    """A probability in per cent that never claims to be certain."""
+    return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
+
+
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

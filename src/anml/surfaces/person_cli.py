@@ -1,7 +1,7 @@
 """`anml person`: what a run says of one contributor, to show to them. Heavy imports are inside."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from anml.app import people
 from anml.app.files import check_place, write_file
@@ -12,7 +12,7 @@ from anml.surfaces.ledger_common import columns
 from anml.surfaces.names import printable, shortened
 from anml.surfaces.options import RunFolder, arg, opt
 
-NAME, TEXT, MOST_CONFUSED = 40, 200, 5
+NAME, MOST_CONFUSED = 40, 5
 
 
 def person(
@@ -77,37 +77,15 @@ def render_person(found: "people.person.Portrait") -> str:
 
     return rendered(
         "person.html.j2", name=shortened(found.about["contributor"], NAME), verdict=found.about["verdict"],
-        said=sentences(found), classes=_classes(found), weeks=[_week(row) for row in found.weeks.to_dicts()],
-        confused=found.confused.head(MOST_CONFUSED).to_dicts(),
-        examples=[_example(row) for row in found.examples.to_dicts()],
+        said=sentences(found), classes=_classes(found), weeks=found.weeks.to_dicts(),
+        confused=found.confused.head(MOST_CONFUSED).to_dicts(), examples=found.examples.to_dicts(),
     )  # fmt: skip
 
 
 def _classes(found: "people.person.Portrait") -> list[dict[str, str]]:
     return [
-        {"label": shortened(row["label"], NAME), "rows": f"{row['rows']:,}", "right": _share(row),
+        {"label": shortened(row["label"], NAME), "rows": f"{row['rows']:,}",
+         "right": f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})",
          "others": "–" if row["others"] is None else f"{row['others']:.0%}"}
         for row in found.classes.to_dicts()
     ]  # fmt: skip
-
-
-def _share(row: dict[str, Any]) -> str:
-    return f"{row['right']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
-
-
-def _week(row: dict[str, Any]) -> dict[str, str]:
-    ago = row["weeks_ago"]
-    when = "the newest week" if ago == 0 else "1 week before" if ago == 1 else f"{ago:,} weeks before"
-    return {"when": when, "rows": f"{row['rows']:,}", "right": _share(row)}
-
-
-def _example(row: dict[str, Any]) -> dict[str, str]:
-    from anml.surfaces.tables import chance
-
-    shown = row.get("text") or (f"row {row['row']}" if row.get("item") is None else row["item"])
-    return {
-        "what": shortened(str(shown), TEXT),
-        "given": shortened(row["label"], NAME),
-        "likelier": "–" if row["suggested"] in (None, row["label"]) else shortened(row["suggested"], NAME),
-        "p": chance(row["p_correct"]),
-    }

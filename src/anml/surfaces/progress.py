@@ -49,7 +49,6 @@ def progress_shown(
 
 @contextmanager
 def _bar(after: float, clock: Clock) -> Iterator[Report]:
-    """Bars on the error stream, gone when done."""
     columns = (TextColumn("{task.description:<28}"), BarColumn(), TimeRemainingColumn())
     bars = Progress(*columns, console=Console(stderr=True), transient=True)
     tasks: dict[str, TaskID] = {}
@@ -70,7 +69,6 @@ def _bar(after: float, clock: Clock) -> Iterator[Report]:
 
 
 def _lines(after: float, clock: Clock) -> Report:
-    """One line in the log each time enough seconds have passed."""
     start = clock()
     due = after
 

@@ -16,6 +16,7 @@ from anml.app.files import write_file
 from anml.app.relabel.files import write_list
 from anml.app.relabel.queue import of_result, of_run, where_to_look
 from anml.app.relabel.rounds import source_of, source_of_audit
+from anml.app.value.value import Valued, request_of, value_data, write_value
 from anml.core.checks import Ints
 from anml.core.domain import GRADES, PREFERENCE, Recipe, Weighting
 from anml.core.profile import Profile
@@ -23,8 +24,8 @@ from anml.surfaces.audit_options import BY_NAME, documented
 from anml.surfaces.auditing import audit_data
 from anml.surfaces.progress import progress_shown
 from anml.surfaces.report import render_card, render_report, write_report
-from anml.surfaces.summary import summary
-from anml.surfaces.verdict import decided
+from anml.surfaces.summary import decided, summary
+from anml.surfaces.value_cli import OPTIONS
 
 
 class Audit:
@@ -43,7 +44,7 @@ class Audit:
         self._like = like
 
         # Rows of tags, spans and boxes are made of those of a table, and are not those of its index.
-        same = result.shape is None or result.shape.kind in (PREFERENCE, GRADES)
+        same = result.kind in (None, PREFERENCE, GRADES)
         rows = result.samples["row"].to_numpy() if same else None
         self.samples: Any = self._native(result.samples, rows)
         self.contributors: Any = self._native(result.contributors)
@@ -214,3 +215,69 @@ def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -
     if nw.dependencies.is_pyarrow_table(like):
         return frame.to_arrow()
     return frame
+
+
+class Value:
+    """Values of contributors.
+
+    `contributors` is a frame of the kind that was passed in, the most valuable first: value, its 95%
+    interval, rows, rows that count, value per row, share. `notes` say how worth was measured, `exact` whether
+    every coalition was evaluated.
+    """
+
+    def __init__(self, found: Valued, like: Any) -> None:
+        self.result = found
+        self.contributors: Any = to_native(found.contributors, like)
+        self.notes: list[str] = found.record["notes"]
+        self.exact: bool = found.record["exact"]
+
+    def save(self, folder: str | Path) -> list[str]:
+        """Write values.csv, multipliers.csv (for `anml settle --multiplier`) and value.json."""
+        return write_value(Path(folder), self.result)
+
+    def __repr__(self) -> str:
+        best, record = self.result.contributors.row(0, named=True), self.result.record
+        how = "exact" if self.exact else f"from {record['evaluations']} coalitions"
+        return (
+            f"{record['method']} values of {self.result.contributors.height} contributors, {how}; "
+            f"{best['contributor']} has the highest, {best['value']:.4g}"
+        )
+
+
+def value(
+    data: Any,
+    label: str | None = None,
+    contributor: str | None = None,
+    *,
+    time: str | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    task: str = "auto",
+    test: Any = None,
+    method: str = "banzhaf",
+    model: Any = "linear",
+    metric: str | Callable[[Any, Any], float] | None = None,
+    budget: int = 2_000,
+    run: str | Path | None = None,
+    seed: int = 0,
+    progress: bool | Callable[[str, int, int], None] | None = None,
+) -> Value:
+    """Say what each contributor's rows are worth to a model.
+
+    Where `time` is named, rows that several sent belong to whoever was first.
+
+    Parameters
+    ----------
+    data
+        Path of a CSV or Parquet file, or a pandas, polars or Arrow frame.
+    run
+        The folder of a run of this table: only the rows that it keeps are valued.
+    """
+    request = request_of(locals())
+    place = None if run is None else Path(run)
+    with progress_shown(progress) as report:
+        found = value_data(data, request, test=test, run=place, progress=report)
+    return Value(found, None if isinstance(data, str | Path) else data)
+
+
+value.__doc__ = documented(value, (*OPTIONS, BY_NAME["progress"]))

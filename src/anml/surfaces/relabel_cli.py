@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from anml.app.files import check_place, write_file
+from anml.app.files import check_place
 from anml.app.spreadsheets import check_text
 from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED
@@ -34,7 +34,7 @@ def relabel(
 ) -> None:
     """List what to relabel first, or apply the answers. Most to gain comes first."""
     from anml.app.relabel.ask import asked, priced, read_prices
-    from anml.app.relabel.files import format_for, relabel_file
+    from anml.app.relabel.files import write_list
     from anml.app.relabel.queue import of_run, where_to_look
     from anml.app.relabel.rounds import source_of
 
@@ -55,9 +55,7 @@ def relabel(
     if prices is not None:
         looking = priced(looking, paid)
     place = data or Path(run, str(found.data.get("path")))
-    text = relabel_file(looking, source_of(found, run, data), place, format_for(format, out))
-    if out is not None:
-        write_file(out, text)
+    text = write_list(looking, source_of(found, run, data), place, format, out)
     _show(looking, text, out, json)
 
 
@@ -82,6 +80,7 @@ def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, 
     from anml.app.audit.result import run_record
     from anml.app.relabel.apply import apply_answers
     from anml.app.relabel.rounds import FILE
+    from anml.core.people.consensus import CLEAR
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
@@ -107,7 +106,10 @@ def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, 
     before_and_after = [(name, *pair) for name, pair in changes(applied).items()]
     print("\n".join(columns(("", "before", "after"), before_and_after)))
     print("\n".join(columns(*rounds_table(applied.rounds))))
-    print(left_over(applied, out))
+    left = result.queue.candidates
+    done = f"Nothing is left to look at: every label is at least {CLEAR:.0%} sure, or settled."
+    rest = f"{counted(left, 'item is', 'items are')} left to look at: anml relabel {out or 'RUN'} --out FILE"
+    print(rest if left else done)
     if out is not None:
         print(f"Report: {out / 'report.html'}")
 
@@ -127,17 +129,6 @@ def rounds_table(rounds: list[dict[str, Any]]) -> tuple[list[str], list[list[str
     return [*head, "cost of each changed"], rows
 
 
-def left_over(applied: "Applied", out: Path | None) -> str:
-    """What is left in the queue, and when to stop."""
-    from anml.app.relabel.queue import of_result, where_to_look
-    from anml.core.people.consensus import CLEAR
-
-    left = where_to_look(of_result(applied.after)).candidates
-    if not left:
-        return f"Nothing is left to look at: every label is at least {CLEAR:.0%} sure, or settled."
-    return f"{counted(left, 'item is', 'items are')} left to look at: anml relabel {out or 'RUN'} --out FILE"
-
-
 def looked(applied: "Applied") -> str:
     """How many were looked at, and how many changed, in one sentence."""
     answers, changed, asked = (applied.rounds[-1][name] for name in ("answers", "changed", "expected"))
@@ -150,9 +141,7 @@ def looked(applied: "Applied") -> str:
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:
     """Figures of the run before and after, as text."""
     before, after, last = applied.before, applied.after, applied.rounds[-1]
-    people = after.contributors
-    verdicts = () if people.is_empty() else people.select("contributor", "verdict").iter_rows()
-    was, now = applied.accused_before, sorted(name for name, verdict in verdicts if verdict in ACCUSED)
+    was, now = applied.accused_before, sorted(after.judged(*ACCUSED))
     kept = f"{before['kept']:,} of {before['rows']:,}", f"{after.kept:,} of {after.samples.height:,}"
     found = {
         "wrong labels nobody has mended": (f"{last['before']:.0f}", f"{last['left']:.0f}"),

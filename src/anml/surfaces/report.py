@@ -2,50 +2,57 @@
 
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from rich.cells import cell_len
 
-from anml.app.audit.items import CLEAR
 from anml.app.audit.result import Audited
+from anml.app.relabel.queue import MOST_SAMPLES
+from anml.core.people.consensus import CLEAR
+from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
+from anml.core.stats import mean_interval, wilson
 from anml.core.words import counted
-from anml.surfaces.accused import false_alarms
-from anml.surfaces.figures import MATRICES, MOST_CLASSES, MOST_SHOWN, confusion_figure, quality_figure
+from anml.surfaces.accused import false_alarms, findings, open_reasons
 from anml.surfaces.method import method_facts
-from anml.surfaces.names import shortened
+from anml.surfaces.names import chance, shortened
 from anml.surfaces.shape_view import shape_section
-from anml.surfaces.summary import LONGEST, summary
-from anml.surfaces.tables import (
-    CREDENTIALS,
-    KINDS,
-    MOST_LISTED,
-    confusion_matrix,
-    confusion_table,
-    contributor_table,
-    few_rows,
-    item_table,
-    most_confused,
-    queue,
-    residual_table,
-    sample_table,
-)
-from anml.surfaces.todo import sampled
-from anml.surfaces.verdict import decided, looks_wrong, shown_error
-from anml.surfaces.vouched_view import vouched_view
+from anml.surfaces.summary import LONGEST, decided, looks_wrong, sampled, shown_error, summary
+from anml.surfaces.vouched_view import short_name, vouched_view
 
 TEMPLATES = Path(__file__).parent / "templates"
-WAYS = {"uniform": "without anml", "q only": "q alone", "chosen": "with anml"}
 CARD_ROWS = 8
+# Up to so many contributors are drawn, one by one.
+MOST_SHOWN = 40
+# Matrices drawn, and up to how many classes one is readable in half the width of a figure.
+MATRICES, MOST_CLASSES = 4, 12
+# Contributors on the page as it opens, and those that its search finds; contributors.csv has everybody.
+MOST_LISTED, MOST_FOUND = 200, 5_000
+MOST_CONFUSED = 8
+# Below this many rows a contributor is marked, whatever the floor for newcomers says.
+FEW = 10
+
+# Columns of credentials, and how a verdict is marked.
+CREDENTIALS = {"v": "v", "r": "r", "t": "T"}
+KINDS = {RELIABLE: "reliable", LESS: "less", UNSURE: "unsure", GUESSING: "accused", CONTRADICTS: "accused"}
+# How far the number that was given lies from what a model that did not see it says.
+RESIDUAL = pl.col("label") - pl.col("predicted")
+DIFFERS = pl.col("given") != pl.col("predicted")
 
 
 def render_report(result: Audited) -> str:
     """Return the report as one HTML page; the same result gives the same bytes."""
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    script, gold = (TEMPLATES / "report.js").read_text(encoding="utf-8"), result.gold
+    # Whether anything but other labels says what a label should be.
+    predicted = bool(result.columns.features or {"predictions", "embeddings"} & result.data.keys())
     return rendered(
         "report.html.j2",
         # Nothing but this script may run, whatever a name in the data says.
@@ -57,7 +64,8 @@ def render_report(result: Audited) -> str:
         decided=decided(result),
         notes=[shortened(note, LONGEST) for note in result.notes],
         facts=method_facts(result),
-        compared=_compared(result),
+        compared=result.comparison,
+        shown_error=shown_error,
         table=contributor_table(result),
         listed=MOST_LISTED,
         credentials=[pair for pair in CREDENTIALS.items() if pair[0] in result.signals_given],
@@ -66,15 +74,15 @@ def render_report(result: Audited) -> str:
         totals=(f"{result.samples.height:,}", f"{result.kept / result.samples.height:.0%}"),
         few=few_rows(result),
         people=_people(result),
-        predicted=_predicts(result),
-        confusion=_confusion(result),
-        gold=_gold(result),
+        predicted=predicted,
+        confusion=_confusion(result) if predicted else None,
+        gold=None if gold is None else {"sentence": gold.sentence(), **gold.to_dict()},
         samples=sample_table(result),
         stop=CLEAR,
         listed_items="item" in result.samples.columns,
-        pictured=bool(result.pictures),
-        excerpted=bool(result.excerpts),
-        items=_items(result),
+        doubtful=result.doubtful is not None,
+        items=result.items,
+        unclear=result.queue.candidates,
         vouched=vouched_view(result),
         shape=shape_section(result),
     )
@@ -85,7 +93,7 @@ def render_card(result: Audited) -> str:
     return rendered(
         "report_card.html.j2",
         **_opening(result),
-        rows=contributor_table(result).rows[:CARD_ROWS],
+        rows=contributor_table(result)["rows"][:CARD_ROWS],
         hidden=max(result.contributors.height - CARD_ROWS, 0),
     )
 
@@ -103,10 +111,19 @@ def rendered(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     """Templates, compiled once for all pages of a process."""
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
+    made.filters |= {"short": shortened, "known": short_name}
+    made.filters["form"] = lambda value, form: "–" if value is None else format(value, form)
+    made.filters["day"] = lambda when, form="%Y-%m-%d": datetime.fromtimestamp(when, UTC).strftime(form)
+    made.filters["chance"] = chance
+    # A label or a number, as far as there is room for it.
+    made.filters["value"] = lambda value: (
+        f"{value:.4g}" if isinstance(value, float) else shortened(str(value), 60)
+    )
+    return made
 
 
 def _opening(result: Audited) -> dict[str, Any]:
@@ -119,15 +136,6 @@ def _opening(result: Audited) -> dict[str, Any]:
     return {"name": shortened(str(result.data["name"]), 80), "about": about, "answers": summary(result)}
 
 
-def _compared(result: Audited) -> dict[str, Any] | None:
-    """Errors of all ways of weighing; None where nothing was compared."""
-    comparison = result.comparison
-    if comparison is None:
-        return None
-    ways = [(WAYS.get(way.name, way.name), *shown_error(way, comparison)) for way in comparison.ways]
-    return {"ways": ways, "metric": comparison.metric, "as_given": comparison.on != "test data"}
-
-
 def _people(result: Audited) -> dict[str, Any] | None:
     """Contributors one by one in a figure, or how many are what; None where there are not two."""
     people = result.contributors
@@ -137,53 +145,115 @@ def _people(result: Audited) -> dict[str, Any] | None:
         kinds = Counter(KINDS[verdict] for verdict in people["verdict"])
         return {"quality": None, **{kind: kinds[kind] for kind in KINDS.values()}}
     pool = float(np.mean(result.samples["p_correct"].to_numpy()))
-    return {"quality": Markup(quality_figure(people, pool, few_rows(result)))}
+    return {"quality": quality_figure(people, pool, few_rows(result))}
 
 
-def _items(result: Audited) -> dict[str, Any] | None:
-    """What all labels of an item say together; None where items have one label each."""
-    if result.items is None:
-        return None
-    return {
-        "table": item_table(result),
-        "count": result.items.height,
-        "classes": "p" in result.items.columns,
-        "unclear": queue(result).candidates,
-    }
+def quality_figure(people: pl.DataFrame, pool: float, few: int) -> Markup:
+    """Contributor quality as dots with intervals; hollow where few rows stand behind it."""
+    low, high = np.percentile(people["quality"].to_numpy(), (0, 100))
+    text = (
+        f"{people.height} contributors; quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows. "
+        "The numbers are in the contributor table."
+    )
+    left = min(_margin([shortened(name, 24) for name in people["contributor"]]), 185)
+    page = rendered("quality.svg.j2", rows=people.to_dicts(), pool=pool, few=few, left=left, text=text)
+    return Markup(page)
 
 
-def _gold(result: Audited) -> dict[str, Any] | None:
-    """p_correct against the rows whose label is known."""
-    if result.gold is None:
-        return None
-    found = result.gold.reliability
-    bins = [
-        (f"{count:,}", f"{believed:.0%}", f"{right:.0%} ({low:.0%} to {high:.0%})")
-        for count, believed, right, low, high in zip(
-            found.count, found.believed, found.right, *found.interval(), strict=True
-        )
-        if count and result.gold.wrong
-    ]
-    marks = result.gold.kind == "marks"
-    return {"sentence": result.gold.sentence(), "marks": marks, "error": found.error, "bins": bins}
+def confusion_figure(names: Sequence[str], matrices: Sequence[Any], classes: Sequence[str]) -> Markup:
+    """Labels given against held-out predictions, one small matrix for each of a few contributors."""
+    labels, shown = [shortened(name, 9) for name in classes], [shortened(name, 40) for name in names]
+    cells, left = [np.asarray(matrix).tolist() for matrix in matrices], min(_margin(labels), 78) + 16
+    return Markup(rendered("confusion.svg.j2", names=shown, matrices=cells, labels=labels, left=left))
 
 
-def _confusion(result: Audited) -> dict[str, Any] | None:
-    """How labels lie about held-out predictions; None where nothing predicts."""
-    if not _predicts(result):
-        return None
+def _margin(labels: Sequence[str]) -> float:
+    """What the widest of these labels takes at the left of a figure."""
+    return max(map(cell_len, labels), default=0) * 6.4 + 12
+
+
+def _confusion(result: Audited) -> dict[str, Any]:
+    """How labels lie about held-out predictions."""
     if result.task == "regression":
-        return {"residuals": residual_table(result)}
+        # How each contributor's labels lie around the held-out predictions, widest first.
+        far = RESIDUAL.abs()
+        figures = {"absolute": far.mean(), "wide": far.quantile(0.9), "residuals": RESIDUAL}
+        people = result.samples.group_by("contributor").agg(count=pl.len(), **figures)
+        people = people.sort("absolute", "contributor", descending=[True, False])
+        rows = people.head(MOST_CONFUSED).to_dicts()
+        for row in rows:
+            row |= mean_interval(np.array(row["residuals"])).to_dict()
+        return {"residuals": {"rows": rows, "hidden": people.height - len(rows)}}
     ranked = most_confused(result)
     figure = None
     if not ranked.is_empty() and len(result.classes) <= MOST_CLASSES:
         names = ranked["contributor"].head(MATRICES).to_list()
         matrices = [confusion_matrix(result, name) for name in names]
-        # Every text in a figure was escaped when it was drawn.
-        figure = Markup(confusion_figure(names, matrices, result.classes))
-    return {"residuals": None, "table": confusion_table(result, ranked), "figure": figure}
+        figure = confusion_figure(names, matrices, result.classes)
+    # What the contributors who disagree most write where the model sees something else.
+    rows = ranked.head(MOST_CONFUSED).to_dicts()
+    for row in rows:
+        cells = result.confusion.filter((pl.col("contributor") == row["contributor"]) & DIFFERS)
+        top = cells.sort("rows", "given", "predicted", descending=[True, False, False])
+        row["top"] = top.head(3).to_dicts()
+    table = {"rows": rows, "hidden": ranked.height - len(rows)}
+    return {"residuals": None, "table": table, "figure": figure}
 
 
-def _predicts(result: Audited) -> bool:
-    """Whether anything but other labels says what a label should be."""
-    return bool(result.columns.features) or bool({"predictions", "embeddings"} & result.data.keys())
+def few_rows(result: Audited) -> int:
+    """Up to how many rows a contributor counts as one of whom little is known."""
+    return max(result.policy.cold_start.contributions, FEW)
+
+
+def contributor_table(result: Audited) -> dict[str, Any]:
+    """One row per contributor, in the order of the frame: the accused first, the reliable last."""
+    frame = result.contributors.head(MOST_FOUND)
+    if frame.is_empty():
+        return {"rows": [], "hidden": 0}
+    errors: dict[str, float] = {}
+    if result.task == "regression":
+        far = result.samples.group_by("contributor").agg(RESIDUAL.abs().mean())
+        errors = dict(far.iter_rows())
+    said = findings(result) if result.doubtful is not None else {**findings(result), **open_reasons(result)}
+    does = {name: found.short or found.one for name, found in said.items()}
+    few, rows = few_rows(result), []
+    for row in frame.iter_rows(named=True):
+        name, verdict = row["contributor"], row["verdict"]
+        what = "; ".join(filter(None, (does.get(name), row.get("habits"))))
+        row |= {"kind": KINDS[verdict], "few": row["rows"] <= few}
+        row["does"] = "" if what.startswith(verdict) else what
+        row["agreement"] = errors.get(name) if errors else row["agreement"]
+        rows.append(row)
+    return {"rows": rows, "hidden": result.contributors.height - frame.height}
+
+
+def most_confused(result: Audited) -> pl.DataFrame:
+    """Contributors by the lower end of how far they disagree with predictions: newcomers do not lead."""
+    frame = (
+        result.confusion.group_by("contributor")
+        .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(DIFFERS).sum())
+        .filter(pl.col("wrong") > 0)
+    )
+    if frame.is_empty():
+        return frame
+    low, _ = wilson((frame["wrong"] / frame["total"]).to_numpy(), frame["total"].to_numpy())
+    ranked = frame.with_columns(surely=pl.Series(low))
+    return ranked.sort("surely", "contributor", descending=[True, False])
+
+
+def confusion_matrix(result: Audited, contributor: str) -> Any:
+    """Rows by label given and held-out prediction, in the order of the classes."""
+    places = {name: place for place, name in enumerate(result.classes)}
+    matrix = np.zeros((len(places), len(places)), dtype=np.int64)
+    cells = result.confusion.filter(pl.col("contributor") == contributor)
+    for given, predicted, rows in cells.select("given", "predicted", "rows").iter_rows():
+        matrix[places[given], places[predicted]] = rows
+    return matrix
+
+
+def sample_table(result: Audited) -> dict[str, Any]:
+    """List the rows to look at first, with what to put in place of their labels."""
+    rows, seen = result.queue.rows.head(MOST_SAMPLES).to_dicts(), result.pictures or {}
+    pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in seen.items()}
+    more = {"pictures": pictures, "excerpts": result.excerpts or {}}
+    return {"rows": rows, "hidden": result.queue.candidates - len(rows), **more}

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from anml.app.audit.result import Audited, Shaped
-from anml.surfaces.names import shortened
-from anml.surfaces.tables import chance
+from anml.surfaces.names import chance, shortened
 
 MOST_ROWS, NAME = 60, 80
 # Documents shown, people in each, and letters on either side of the place that is least sure.

@@ -59,7 +59,6 @@ def value(
 
 
 def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
-    """The table, and the run where a folder was given."""
     from anml.app.audit.runs import data_of
 
     if not data.is_dir():

@@ -28,7 +28,7 @@ def test_classes_end_to_end():
     result = audited(consortium(), compare=True)
     assert (result.task, result.classes) == ("classification", ["no", "yes"])
     assert result.contributors["contributor"][0] == "dan"
-    assert 0.1 < result.noise < 0.4
+    assert 0.1 < result.wrong.mean < 0.4
     assert kept_share(result, "dan") < 0.5 < kept_share(result, "ann")
     assert [way.name for way in result.comparison.ways] == ["uniform", "chosen"]
     confused = result.confusion
@@ -156,7 +156,7 @@ def test_hospitals_as_contributors(real_data):
     assert result.contributors.height == 4
     assert result.contributors["rows"].sum() == 920
     # No label is known to be wrong: little may be called wrong.
-    assert result.noise < 0.15
+    assert result.wrong.mean < 0.15
 
 
 def test_crowd_workers_are_ranked_as_the_truth_ranks_them(real_data):

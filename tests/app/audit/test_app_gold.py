@@ -8,11 +8,10 @@ import pytest
 
 import anml
 from anml.app.audit.audit import audit_table
-from anml.app.audit.gold import check_gold
 from anml.app.audit.output import write_run
 from anml.app.audit.request import Request
-from anml.app.audit.result import run_record
-from anml.intake.known import Gold
+from anml.app.audit.result import check_gold, run_record
+from anml.intake.labels import Gold
 from anml.surfaces.report import render_report
 from made_up import consortium
 

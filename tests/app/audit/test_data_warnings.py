@@ -7,7 +7,6 @@ import pytest
 import anml
 from anml.app.audit.audit import audit_table
 from anml.app.audit.data_warnings import (
-    Copies,
     copied,
     one_voice,
     supplied_by_one,
@@ -69,33 +68,37 @@ class TestCopies:
         x = features()
         x[400:520] = x[:120] + 0.001
         found, said = copied(x, WHO)
-        assert found == [Copies("ann", 200, 120, "eve"), Copies("eve", 200, 120, "ann")]
+        assert found.rows() == [("ann", 120, "eve"), ("eve", 120, "ann")]
         assert said == []
 
     def test_a_few_are_counted_and_nobody_is_named(self):
         x = features()
         x[400:430] = x[:30]
         found, said = copied(x, WHO)
-        assert (found, said) == ([], ["60 rows nearly equal a row of another contributor"])
+        assert (found.rows(), said) == ([], ["60 rows nearly equal a row of another contributor"])
 
     def test_rows_of_ones_own_are_no_copies_of_others(self):
         x = features()
         x[:60] = x[60:120]
-        assert copied(x, WHO) == ([], [])
+        found, said = copied(x, WHO)
+        assert (found.rows(), said) == ([], [])
 
     def test_labels_of_the_same_item_are_no_copies(self):
         x = np.repeat(features(n=100), 3, axis=0)
         who, item = np.tile(["ann", "bob", "eve"], 100), np.repeat(np.arange(100), 3).astype(str)
-        assert copied(x, who, item) == ([], [])
+        found, said = copied(x, who, item)
+        assert (found.rows(), said) == ([], [])
 
     def test_a_table_of_few_kinds_of_rows_says_nothing(self):
         kinds = np.random.default_rng(0).integers(0, 2, (600, 3)).astype(float)
-        assert copied(kinds, WHO) == ([], [])
+        found, said = copied(kinds, WHO)
+        assert (found.rows(), said) == ([], [])
 
     def test_columns_are_added_only_where_somebody_copies(self):
         people = pl.DataFrame({"contributor": ["eve", "ann"], "rows": [200, 200]})
-        assert with_copies(people, []).columns == ["contributor", "rows"]
-        added = with_copies(people, [Copies("ann", 200, 120, "eve")])
+        copies = pl.DataFrame({"contributor": ["ann"], "copies": [120], "copies_of": ["eve"]})
+        assert with_copies(people, copies.clear()).columns == ["contributor", "rows"]
+        added = with_copies(people, copies)
         assert added.rows() == [("eve", 200, None, None), ("ann", 200, 120, "eve")]
 
 

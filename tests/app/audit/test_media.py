@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import anml
-from anml.app.demo_images import SHAPES, demo_pictures, drawn
+from anml.app.demo import SHAPES, demo_pictures, drawn
 from anml.core.errors import AnmlError, InputError
 from anml.intake.pictures import Pictures, read_folder
 

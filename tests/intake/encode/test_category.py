@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.intake.encode.category import MOST_LEVELS
+from anml.intake.encode.preparation import MOST_LEVELS
 from intake_tables import applied, fitted
 
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.intake.encode.kinds import FEW_TEXTS, is_text, kind_of
-from anml.intake.encode.preparation import ENCODERS
+from anml.intake.encode.preparation import ENCODERS, FEW_TEXTS, is_text, kind_of
 from anml.intake.plain import plain
 
 

@@ -9,26 +9,24 @@ import polars as pl
 
 from anml.app.audit.compare import Comparison, compare
 from anml.app.audit.data_warnings import look_at_data, refuse_unnamed_items, with_copies, with_time_spent
-from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame, suggestions
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited, versions
+from anml.app.audit.result import Audited, check_gold, versions
 from anml.app.audit.values import kinds_of
 from anml.app.relabel.queue import ANSWER
 from anml.assess.assess import Assessment, Known, SamplePolicy, assess
 from anml.assess.contributors import contributor_frame
-from anml.core.checks import Bools, Floats
+from anml.core.checks import Floats
 from anml.core.domain import Gate, Weighting
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
 from anml.core.people.words import CONCERN
 from anml.core.progress import Progress
 from anml.intake.columns import Columns, choose_columns, key_columns
-from anml.intake.labels import read_targets
+from anml.intake.labels import one_order, read_targets, spelled_as
 from anml.intake.plain import as_text
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.roles import ROLES
-from anml.intake.sets import one_order, spelled_as
 from anml.intake.tables import Table, read_table
 from anml.intake.times import as_moment
 from anml.intake.unread import refuse_parts
@@ -100,7 +98,6 @@ def _at_odds(prepared: Prepared) -> list[str]:
 
 
 def _about(prepared: Prepared, request: Request) -> list[str]:
-    """What is said of the inputs before anything is judged."""
     said = []
     if prepared.age is not None and request.decay.delta == 0:
         said.append("times are known but freshness does not count; name a half-life to weigh by it")
@@ -153,14 +150,14 @@ def _result(
     keys = key_columns(table.frame, columns, request.key)
     samples = with_keys(sample_frame(prepared, found), table.frame, keys)
     name = request.recipe if isinstance(request.recipe, str) else policy.recipe.combine
-    judged = found.belief.contributors
-    looked = look_at_data(prepared)
-    people = with_copies(_contributors(samples, found), looked.copies)
+    judged, gate = found.belief.contributors, found.weighting.gate
+    copies, looked = look_at_data(prepared)
+    people = with_copies(_contributors(samples, found), copies)
     return Audited(
         samples=samples,
         contributors=with_time_spent(people, samples, table.frame),
         confusion=confusion_of(samples, prepared.task),
-        gate=found.weighting.gate,
+        gate=gate,
         comparison=comparison,
         wrong=found.belief.wrong,
         task=prepared.task,
@@ -172,20 +169,14 @@ def _result(
         signals_given=sorted(found.signals.given),
         scoring_epochs=found.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=[*prepared.warnings, *_at_odds(prepared), *looked.warnings],
+        warnings=[*prepared.warnings, *_at_odds(prepared), *looked],
         versions=versions(),
         gold=check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
         items=item_frame(prepared, found),
         false_accusations=0.0 if judged is None else judged.false_accusations,
-        doubtful=_doubt(found),
+        doubtful=gate.reason if gate.branch == "doubtful" else found.belief.doubtful,
         kinds=kinds_of(table.frame, columns),
     )
-
-
-def _doubt(found: Assessment) -> str | None:
-    """Why the result must not be relied on; None where it may."""
-    gate = found.weighting.gate
-    return gate.reason if gate.branch == "doubtful" else found.belief.doubtful
 
 
 def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> pl.DataFrame:
@@ -218,21 +209,13 @@ def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> p
             frame[f"from_{part}"] = getattr(found.belief, part)
     if prepared.gold is not None:
         known, right, _ = prepared.gold
-        frame["gold_right"] = _right(known, right)
+        frame["gold_right"] = pl.Series(right).set(pl.Series(~known), None)
     if prepared.known is not None:
-        answers = prepared.known
-        frame["known_right"] = _right(answers.right | answers.wrong, answers.right)
-        frame[ANSWER] = _answers(prepared)
+        truth, right, wrong = prepared.known.truth, prepared.known.right, prepared.known.wrong
+        frame["known_right"] = pl.Series(right).set(pl.Series(~(right | wrong)), None)
+        named = [prepared.classes[code] if code >= 0 else None for code in truth] if prepared.classes else []
+        frame[ANSWER] = pl.Series(named, dtype=pl.String) if named else pl.Series(truth).fill_nan(None)
     return pl.DataFrame(frame)
-
-
-def _answers(prepared: Prepared) -> pl.Series:
-    """The right label of each row, null where it is not known."""
-    assert prepared.known is not None
-    truth = prepared.known.truth
-    if prepared.task != "classification":
-        return pl.Series(truth).fill_nan(None)
-    return pl.Series([prepared.classes[code] if code >= 0 else None for code in truth], dtype=pl.String)
 
 
 def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -243,10 +226,6 @@ def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> p
     keys = keys.rename({name: f"key_{name}" for name in names if name in samples.columns})
     own = "key_item" in keys.columns and as_text(keys["key_item"]).equals(samples["item"])
     return samples.hstack(keys.drop("key_item") if own else keys)
-
-
-def _right(known: Bools, right: Bools) -> pl.Series:
-    return pl.Series([bool(r) if k else None for k, r in zip(known, right, strict=True)], dtype=pl.Boolean)
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
@@ -261,13 +240,7 @@ def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
 
 def confusion_of(samples: pl.DataFrame, task: str) -> pl.DataFrame:
     """How often each contributor gave which label where a model that did not see it predicts which."""
-    if task == "regression":
-        return pl.DataFrame(
-            schema={"contributor": pl.String, "given": pl.String, "predicted": pl.String, "rows": pl.UInt32}
-        )
-    return (
-        samples.drop_nulls("predicted")
-        .group_by("contributor", pl.col("label").alias("given"), "predicted")
-        .agg(rows=pl.len())
-        .sort("contributor", "given", "predicted")
-    )
+    told = samples.clear() if task == "regression" else samples.drop_nulls("predicted")
+    given, predicted = (pl.col(name).cast(pl.String) for name in ("label", "predicted"))
+    counts = told.group_by("contributor", given=given, predicted=predicted).agg(rows=pl.len())
+    return counts.sort("contributor", "given", "predicted")

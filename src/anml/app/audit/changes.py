@@ -12,11 +12,10 @@ from anml.core.stats import differ
 
 # At most this share of those who are said to have changed are expected not to have.
 RATE = 0.05
-# What is compared of people, and what a row is known by, of each kind of match.
+# What is compared of people.
 PEOPLE = ("rows", "verdict", "quality", "quality_low", "quality_high")
 # What rows say by themselves: an error that a crowd makes together widens quality, and is the same in both.
 ALONE = ("r_learned", "r_learned_low", "r_learned_high")
-KEYS = {"row": ("row",), "item": ("item", "contributor")}
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def changes(before: Path, after: Path) -> RunChanges:
 
 
 def _figures(folder: Path, run: Run) -> dict[str, float]:
-    queue = where_to_look(of_run(folder))
+    queue = where_to_look(of_run(folder, run))
     return {
         "labels": run.samples.height,
         "contributors": run.samples["contributor"].n_unique(),
@@ -82,11 +81,10 @@ LOOKS_WRONG, LOOKS_RIGHT, MENDED = "looks wrong now", "looks right now", "mended
 
 
 def _shared(first: Run, second: Run) -> pl.DataFrame:
-    """Rows of both runs, with what each says of them."""
     origins = [run.info.get("data") or {} for run in (first, second)]
     same_file = len({about.get("of", about.get("sha256")) for about in origins}) == 1
     named = all("item" in run.samples.columns for run in (first, second))
-    keys = KEYS["row" if same_file else "item"]
+    keys = ("row",) if same_file else ("item", "contributor")
     one, two = (_side(run.samples).unique(keys, keep="first", maintain_order=True) for run in (first, second))
     if not same_file and not named:
         one = one.clear()

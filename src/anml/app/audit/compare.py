@@ -1,5 +1,6 @@
 """What would change without anml: held-out error of the same network under each way of weighing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from anml.core.domain import Task, Weighting
 from anml.core.folds import assign_folds
 from anml.core.progress import Progress, ticker
 from anml.core.stats import Estimate, mean_interval, paired, wilson
+from anml.gradients.crossfit import as_tensors
 from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
 from anml.gradients.threads import threads
 
@@ -18,6 +20,7 @@ from anml.gradients.threads import threads
 PASSES = 6_000_000
 MOST_ROWS = 20_000
 EPOCHS = 200
+Unscaled = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,6 @@ class Way:
     name: str
     error: Estimate
     against: dict[str, Estimate]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        against = {name: difference.to_dict() for name, difference in self.against.items()}
-        return {"name": self.name, "error": self.error.to_dict(), "against": against}
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,11 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**self.__dict__, "ways": [way.to_dict() for way in self.ways]}
+        ways = []
+        for way in self.ways:
+            against = {name: difference.to_dict() for name, difference in way.against.items()}
+            ways.append({"name": way.name, "error": way.error.to_dict(), "against": against})
+        return {**vars(self), "ways": ways}
 
 
 def compare(
@@ -60,12 +62,20 @@ def compare(
     x, y = x[rows], y[rows]
     weights = np.stack([way.sample_weight()[rows] for way in ways.values()])
     if test is not None:
-        networks, scale, epochs = _fit(x, y, task, classes, weights, seed, progress)
-        wrong, on = _errors(networks, *test, task, scale), "test data"
+        networks, unscaled, epochs = _fit(x, y, task, classes, weights, seed, progress)
+        wrong, on = _errors(networks, *test, task, unscaled), "test data"
     else:
         inner = None if groups is None else groups[rows]
-        wrong, epochs = _on_folds(x, y, task, classes, weights, inner, rng, seed, progress)
-        on = "held-out rows, against the labels as given"
+        units = np.arange(len(y)) if inner is None else inner
+        k = max(2, min(5 if len(y) <= 5_000 else 3, len(np.unique(units))))
+        strata, members = (y, inner) if task == "classification" else (None, units)
+        fold = assign_folds(strata, members, k, rng)
+        every = np.concatenate([weights * (fold != i) for i in range(k)])
+        networks, unscaled, epochs = _fit(x, y, task, classes, every, seed, progress)
+        wrong, on = np.zeros(weights.shape), "held-out rows, against the labels as given"
+        for i in range(k):
+            held, mine = fold == i, networks.pick(range(i * len(ways), (i + 1) * len(ways)))
+            wrong[:, held] = _errors(mine, x[held], y[held], task, unscaled)
     measured: list[Way] = []
     for name, values in zip(ways, wrong, strict=True):
         before = zip([way.name for way in measured], wrong, strict=False)
@@ -75,46 +85,25 @@ def compare(
     return Comparison(measured, on, wrong.shape[1], epochs, metric)
 
 
-def _on_folds(
-    x: Array, y: Array, task: Task, classes: int, weights: Floats, groups: Any,
-    rng: np.random.Generator, seed: int, progress: Progress | None,
-) -> tuple[Floats, int]:  # fmt: skip
-    n = len(y)
-    units = np.arange(n) if groups is None else groups
-    k = max(2, min(5 if n <= 5_000 else 3, len(np.unique(units))))
-    strata, members = (y, groups) if task == "classification" else (None, units)
-    fold = assign_folds(strata, members, k, rng)
-    every = np.concatenate([weights * (fold != i) for i in range(k)])
-    networks, scale, epochs = _fit(x, y, task, classes, every, seed, progress)
-    wrong = np.zeros((len(weights), n))
-    for i in range(k):
-        held = np.flatnonzero(fold == i)
-        mine = networks.pick(range(i * len(weights), (i + 1) * len(weights)))
-        wrong[:, held] = _errors(mine, x[held], y[held], task, scale)
-    return wrong, epochs
-
-
 def _fit(
     x: Array, y: Array, task: Task, classes: int, weights: Floats, seed: int, progress: Progress | None
-) -> tuple[Networks, tuple[float, float], int]:
+) -> tuple[Networks, Unscaled, int]:
     count, n = weights.shape
     epochs = int(np.clip(PASSES // (count * n), 10, EPOCHS))
-    centre, spread = (0.0, 1.0) if task == "classification" else (float(y.mean()), float(y.std()) or 1.0)
-    target = torch.as_tensor(y if task == "classification" else ((y - centre) / spread).astype(np.float32))
+    inputs, target, unscaled = as_tensors(x, y, task)
     shape = Widths(x.shape[1], (64, 32), classes if task == "classification" else 1)
     networks = initialise(shape, [seed] * count)
     tick = ticker(progress, "comparing with and without", epochs)
-    data = Data.shared(torch.as_tensor(x), target, torch.as_tensor(weights, dtype=torch.float32))
+    data = Data.shared(inputs, target, torch.as_tensor(weights, dtype=torch.float32))
     with threads(1):
         train(networks, data, task, [seed] * count, epochs=epochs, on_epoch=tick)
-    return networks, (centre, spread), epochs
+    return networks, unscaled, epochs
 
 
-def _errors(networks: Networks, x: Array, y: Array, task: Task, scale: tuple[float, float]) -> Floats:
+def _errors(networks: Networks, x: Array, y: Array, task: Task, unscaled: Unscaled) -> Floats:
     outputs = predict(networks, torch.as_tensor(x)).numpy()
-    if task == "classification":
-        return np.asarray(outputs.argmax(axis=2) != y, dtype=np.float64)
-    return np.asarray(np.abs(outputs[..., 0] * scale[1] + scale[0] - y), dtype=np.float64)
+    wrong = outputs.argmax(axis=2) != y if task == "classification" else np.abs(unscaled(outputs[..., 0]) - y)
+    return np.asarray(wrong, dtype=np.float64)
 
 
 def error_of(values: Floats, task: str) -> Estimate:

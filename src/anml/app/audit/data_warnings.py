@@ -1,7 +1,7 @@
 """Warnings about the data itself, as counts that accuse nobody: what no weighing puts right."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,44 +26,27 @@ COMMON = 0.9
 MOSTLY = 0.5
 
 Names = npt.NDArray[np.str_]
+NO_COPIES = pl.DataFrame(schema={"contributor": pl.String, "copies": pl.UInt32, "copies_of": pl.String})
 
 
-class Copies(NamedTuple):
-    """Rows of a contributor that are nearly the same as rows of others, and whose most of them are."""
-
-    contributor: str
-    rows: int
-    copies: int
-    copies_of: str
-
-
-class DataWarnings(NamedTuple):
-    """Warnings, one sentence each, and whose rows are mostly copies."""
-
-    warnings: list[str]
-    copies: list[Copies]
-
-
-def look_at_data(prepared: Prepared) -> DataWarnings:
-    """What is to be said of the rows used before anybody is judged by them."""
+def look_at_data(prepared: Prepared) -> tuple[pl.DataFrame, list[str]]:
+    """Whose rows are mostly copies, and what else is to be said of rows before anybody is judged by them."""
     who = prepared.contributor
     said: list[str] = []
     if who is None or len(np.unique(who)) < 2:
-        return DataWarnings(said, [])
+        return NO_COPIES, said
     if prepared.task == "classification":
         said += supplied_by_one(prepared.y, prepared.classes, who)
         if prepared.item is not None:
             said += one_voice(prepared.y, prepared.item, who)
     copies, about = copied(prepared.x, who, prepared.item)
-    return DataWarnings([*said, *about], copies)
+    return copies, [*said, *about]
 
 
-def with_copies(contributors: pl.DataFrame, copies: Sequence[Copies]) -> pl.DataFrame:
+def with_copies(contributors: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
     """The table of contributors with `copies` and `copies_of`, where anybody has any."""
-    if not copies:
-        return contributors
-    known = pl.DataFrame([each._asdict() for each in copies]).drop("rows")
-    return contributors.join(known, on="contributor", how="left", maintain_order="left")
+    known = contributors.join(copies, on="contributor", how="left", maintain_order="left")
+    return contributors if copies.is_empty() else known
 
 
 def with_time_spent(people: pl.DataFrame, samples: pl.DataFrame, frame: pl.DataFrame) -> pl.DataFrame:
@@ -93,7 +76,6 @@ def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:
 
 
 def _first(said: list[str], one: str, many: str, rest: str) -> list[str]:
-    """The first sentences, and how many more there are."""
     more = len(said) - MOST_SAID
     told = f"{counted(more, f'more {one}', f'more {many}')} {rest}"
     return said if more <= 0 else [*said[:MOST_SAID], told]
@@ -111,10 +93,10 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     return _first(said, "group", "groups", "like that")
 
 
-def copied(x: Array, who: Names, item: Names | None = None) -> tuple[list[Copies], list[str]]:
+def copied(x: Array, who: Names, item: Names | None = None) -> tuple[pl.DataFrame, list[str]]:
     """Whose rows are mostly copies of another's, and what to say of it; one item's labels are no copies."""
     if x.shape[1] == 0:
-        return [], []
+        return NO_COPIES, []
     # Labels of one item have one row of features: of each item one is compared.
     thing = np.arange(len(who)) if item is None else np.unique(item, return_inverse=True)[1]
     first = np.unique(thing, return_index=True)[1]
@@ -122,42 +104,30 @@ def copied(x: Array, who: Names, item: Names | None = None) -> tuple[list[Copies
     table = pl.DataFrame({"group": group, "who": who, "thing": thing}).unique(maintain_order=True)
     many = [pl.col(name).n_unique().over("group") > 1 for name in ("who", "thing")]
     across = table.filter(*many)
-    if across.is_empty():
-        return [], []
-    sizes = dict(table.group_by("who").len().iter_rows())
-    found = [
-        Copies(name, sizes[name], shared, other)
-        for name, other, shared in _pairs(across).iter_rows()
-        if shared >= SOME and shared > MOSTLY * sizes[name]
-    ]
+    people = across.select("group", copies_of="who").unique()
+    both = across.join(people, on="group").filter(pl.col("who") != pl.col("copies_of"))
+    shared = both.group_by("who", "copies_of").agg(copies=pl.col("thing").n_unique())
+    # For each contributor the other whose rows most of its own are like.
+    best = shared.sort("copies", "copies_of", descending=[True, False]).unique("who", keep="first")
+    mostly = (pl.col("copies") >= SOME) & (pl.col("copies") > MOSTLY * pl.col("len"))
+    found = best.join(table.group_by("who").len(), on="who").filter(mostly)
+    found = found.select(pl.col("who").alias("contributor"), "copies", "copies_of")
     # Who copies is said of the people; what is left is said of the rows.
-    if found or across.height < max(SOME, 0.01 * table.height):
-        return found, []
-    return [], [f"{counted(across.height, 'row')} nearly equal a row of another contributor"]
-
-
-def _pairs(across: pl.DataFrame) -> pl.DataFrame:
-    """For each contributor the other whose rows most of its own are like: who, other, rows."""
-    people = across.select("group", "who").unique()
-    both = across.join(people, on="group", suffix="_other").filter(pl.col("who") != pl.col("who_other"))
-    shared = both.group_by("who", "who_other").agg(rows=pl.col("thing").n_unique())
-    best = shared.sort("rows", "who_other", descending=[True, False]).group_by("who", maintain_order=True)
-    return best.first().select("who", "who_other", "rows").sort("rows", "who", descending=[True, False])
+    if not found.is_empty() or across.height < max(SOME, 0.01 * table.height):
+        return found.sort("copies", "contributor", descending=[True, False]), []
+    return found, [f"{counted(across.height, 'row')} nearly equal a row of another contributor"]
 
 
 def refuse_unnamed_items(prepared: Prepared) -> None:
     """Refuse a table whose rows mostly have an equal by somebody else until it is said what an item is."""
     who, x = prepared.contributor, prepared.x
-    if prepared.item is None and who is not None and x.shape[1] and _look_like_items(x, who):
+    if prepared.item is not None or who is None or not x.shape[1]:
+        return
+    table = pl.DataFrame({"row": pl.DataFrame(np.asarray(x)).hash_rows(), "who": who})
+    shared = table.select((pl.col("who").n_unique().over("row") > 1).mean()).item()
+    once = table.select((pl.len().over("row", "who") == 1).mean()).item()
+    if shared > MOSTLY and once > COMMON:
         raise InputError(
             "most rows have an equal by another contributor, so they seem to be labels of the same items: "
             "name the column that says which (--item), or one that differs in every row if they are not"
         )
-
-
-def _look_like_items(x: Array, who: Names) -> bool:
-    """Whether most rows have an equal by somebody else, and hardly anybody has the same row twice."""
-    table = pl.DataFrame({"row": pl.DataFrame(np.asarray(x)).hash_rows(), "who": who})
-    people = table.select(pl.col("who").n_unique().over("row")).to_series().to_numpy()
-    once = table.select(pl.len().over("row", "who")).to_series().to_numpy() == 1
-    return bool((people > 1).mean() > MOSTLY and once.mean() > COMMON)

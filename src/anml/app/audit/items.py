@@ -6,7 +6,6 @@ import polars as pl
 from anml.assess.assess import Assessment
 from anml.core.checks import Floats, Ints
 from anml.core.people.belief import Belief
-from anml.core.people.consensus import CLEAR as CLEAR
 from anml.core.people.consensus import equal_voices, given_right, join_numbers, join_posteriors
 from anml.intake.prepare import Prepared
 
@@ -24,9 +23,9 @@ def item_frame(prepared: Prepared, found: Assessment, shared: bool = False) -> p
         return frame.sort("deviation", "item", descending=[True, False])
     posterior = _not_rejected(_posterior(found.belief, prepared, codes), prepared, codes)
     best = posterior.argmax(axis=1)
-    made = {"item": names, "labels": labels, "consensus": _named(prepared, best), "p": posterior.max(axis=1)}
+    made = {"consensus": [prepared.classes[code] for code in best], "p": posterior.max(axis=1)}
     made["agree"] = np.bincount(codes, prepared.y == best[codes]) / labels
-    return pl.DataFrame(made).sort("p", "item")
+    return pl.DataFrame({"item": names, "labels": labels, **made}).sort("p", "item")
 
 
 def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
@@ -47,12 +46,8 @@ def suggestions(prepared: Prepared, found: Assessment) -> dict[str, pl.Series]:
         truth = _posterior(belief, prepared, codes)[codes]
     things = np.arange(n) if codes is None else codes
     truth = _not_rejected(truth, prepared, things, things)
-    best = pl.Series(_named(prepared, truth.argmax(axis=1)), dtype=pl.String)
+    best = pl.Series([prepared.classes[code] for code in truth.argmax(axis=1)], dtype=pl.String)
     return {"suggested": best, "p_suggested": pl.Series(truth.max(axis=1))}
-
-
-def _named(prepared: Prepared, codes: Ints) -> list[str]:
-    return [prepared.classes[code] for code in codes]
 
 
 def _items(prepared: Prepared, shared: bool = False) -> tuple[Ints | None, list[str]]:

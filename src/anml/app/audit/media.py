@@ -11,12 +11,13 @@ import polars as pl
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
+from anml.app.relabel.queue import MOST_SAMPLES
 from anml.core.checks import as_codes
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.gradients.devices import device_of, on
 from anml.intake.columns import choose_columns
-from anml.intake.encode.kinds import kind_of
+from anml.intake.encode.preparation import kind_of
 from anml.intake.labels import read_labels
 from anml.intake.pictures import Pictures, picture_column
 from anml.intake.tables import Table
@@ -39,56 +40,56 @@ class Media:
     device: str = "auto"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What is shown of a row: a picture or a text, by column."""
-
-    pictures: Pictures | None = None
-    texts: pl.Series | None = None
-
-    def of(self, result: Audited, rows: list[int]) -> Audited:
-        """The result, with what there is to see of some rows."""
-        if self.pictures is not None:
-            return replace(result, pictures={row: self.pictures.thumbnail(row) for row in rows})
-        if self.texts is not None:
-            found = {row: self.texts[row] or "" for row in rows}
-            short = {
-                row: f"{text[:EXCERPT].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT
-            }
-            return replace(result, excerpts=found | short)
-        return result
+# What is shown of rows: pictures, texts or nothing.
+Shown = Pictures | pl.Series | None
 
 
 def audit_media(
     table: Table, request: Request, media: Media, *, test: Any = None, progress: Progress | None = None
-) -> tuple[Audited, Shown]:
+) -> Audited:
     """Audit a table by its columns, pictures or texts, with networks on the device that `media` names."""
     with on(media.device):
-        asked, shown = with_media(table, request, media, progress)
+        asked, shown = _with_media(table, request, media, progress)
         result, _, _ = audit_table(table, asked, test=test, progress=progress)
-    return result, shown
+    rows = [int(row) for row in result.queue.rows["row"].head(MOST_SAMPLES)] if shown is not None else []
+    if isinstance(shown, Pictures):
+        return replace(result, pictures={row: shown.thumbnail(row) for row in rows})
+    if shown is None:
+        return result
+    found = {row: shown[row] or "" for row in rows}
+    short = {row: f"{text[:EXCERPT].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT}
+    return replace(result, excerpts=found | short)
 
 
-def with_media(table: Table, request: Request, media: Media, progress: Any = None) -> tuple[Request, Shown]:
+def _with_media(table: Table, request: Request, media: Media, progress: Any = None) -> tuple[Request, Shown]:
     """The request with features of pictures or texts, and what can be shown of rows."""
     frame = table.frame
     image = picture_column(frame, media.image) if media.text is None else None
     if image is not None:
-        pictures = Pictures(frame[image].cast(pl.String).to_list(), media.folder)
-        if media.image is None:
-            pictures.check_inside()
-        return _of_pictures(table, request, media, image, pictures, progress), Shown(pictures)
-    text = _text_column(frame, request, media)
+        paths = frame[image].cast(pl.String).to_list()
+        pictures = Pictures(paths, media.folder, anywhere=media.image is not None)
+        return _of_pictures(table, request, media, image, pictures, progress), pictures
+    text = media.text
     if text is None:
-        return request, Shown()
+        taken = {request.label, request.contributor, request.item, *request.ignore}
+        names = request.features or [name for name in frame.columns if name not in taken]
+        strings = (name for name in names if frame.schema.get(name) == pl.String)
+        text = next((name for name in strings if kind_of(frame[name]) == "text"), None)
+    elif text not in frame.columns:
+        listed = ", ".join(frame.columns[:12])
+        raise InputError(f"there is no column {text!r} of texts; columns: {listed}")
+    if text is None:
+        if media.embed is not None:
+            raise InputError("embed was given, and there is no column of pictures or of texts; name one")
+        return request, None
     texts = frame[text].cast(pl.String)
     if media.embed is None:
-        return request, Shown(texts=texts)
+        return request, texts
     contents = texts.fill_null("").to_list()
     hashes = [hashlib.sha256(content.encode()).hexdigest() for content in contents]
     named = embedder(media.embed, str(device_of(media.device)))
     vectors = embedded(named, hashes, contents.__getitem__, media.cache, progress)
-    return _with_vectors(request, vectors, text), Shown(texts=texts)
+    return _with_vectors(request, vectors, text), texts
 
 
 def _of_pictures(
@@ -136,18 +137,3 @@ def _own_predictions(
     probabilities = np.full((table.frame.height, k), 1 / k)
     probabilities[given] = found
     return pl.DataFrame(probabilities, schema=[str(name) for name in labels.classes])
-
-
-def _text_column(frame: pl.DataFrame, request: Request, media: Media) -> str | None:
-    if media.text is not None:
-        if media.text not in frame.columns:
-            listed = ", ".join(frame.columns[:12])
-            raise InputError(f"there is no column {media.text!r} of texts; columns: {listed}")
-        return media.text
-    taken = {request.label, request.contributor, request.item, *request.ignore}
-    names = request.features or [name for name in frame.columns if name not in taken]
-    texts = (name for name in names if frame.schema.get(name) == pl.String and kind_of(frame[name]) == "text")
-    found = next(texts, None)
-    if found is None and media.embed is not None:
-        raise InputError("embed was given, and there is no column of pictures or of texts; name one")
-    return found

@@ -41,21 +41,14 @@ def check_folder(folder: Path, record: str = RECORD) -> None:
 def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
     """Write a run's files beside `folder`, then put them in place in one step; `extra` adds its own."""
     check_folder(folder)
-    folder = folder.resolve()
-    try:
-        return _write_run(folder, result, command, extra)
-    except OSError as error:
-        raise InputError(f"the output folder {folder} cannot be written: {error.strerror or error}") from None
-
-
-def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
+    folder, draft = folder.resolve(), None
     # With all that makes a result: who only looks at a folder need not wait for it.
     from anml.app.audit.result import run_record
     from anml.app.audit.runs import remember
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
         write_tables(draft, result)
         extra(draft)
@@ -66,8 +59,12 @@ def _write_run(folder: Path, result: "Audited", command: str, extra: Callable[[P
         draft.chmod(0o755)
         _replace(draft, folder)
         remember(folder, (folder / RECORD).read_bytes())
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
+    except BaseException as error:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
+        if isinstance(error, OSError):
+            said = error.strerror or error
+            raise InputError(f"the output folder {folder} cannot be written: {said}") from None
         raise
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 

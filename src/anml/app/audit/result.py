@@ -3,21 +3,66 @@
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from anml.app.audit.compare import Comparison
-from anml.app.audit.gold import GoldCheck
 from anml.assess.assess import SamplePolicy
+from anml.core.calibration import Reliability, ranking, reliability
+from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate
 from anml.intake.columns import Columns
+from anml.intake.labels import Gold
 
 if TYPE_CHECKING:
     from anml.app.ledger.vouched import Vouched
+    from anml.app.relabel.queue import Looking
+
+
+@dataclass(frozen=True, eq=False)
+class GoldCheck:
+    """What rows with a known label ("marks" of right ones, or "labels") say about p_correct of a run."""
+
+    kind: str
+    right: int
+    wrong: int
+    kept_right: float | None
+    kept_wrong: float | None
+    reliability: Reliability
+    ranking: float | None
+
+    @property
+    def rows(self) -> int:
+        """How many labels are known."""
+        return self.right + self.wrong
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        plain = {name: value for name, value in vars(self).items() if name != "reliability"}
+        return {**plain, "calibration": self.reliability.to_dict()}
+
+    def sentence(self) -> str:
+        """One sentence for the terminal and the report."""
+        if not self.wrong:
+            believed = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
+            labels = "label is" if self.right == 1 else "labels are"
+            return (
+                f"{self.right:,} {labels} known to be right: p_correct is {believed:.0%} on average, "
+                f"and {self.kept_right:.0%} kept."
+            )
+        gap = self.reliability.gap
+        lean = f"{'too high' if gap > 0 else 'too low'} by {abs(gap):.0%} on average"
+        kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the right ones and "
+        return (
+            f"Of {self.rows:,} labels that are known, {self.right:,} are right: p_correct is off by "
+            f"{self.reliability.error:.0%}, {lean}; {kept}{self.kept_wrong:.0%} of the wrong ones were kept."
+        )
 
 
 @dataclass(frozen=True)
@@ -74,14 +119,30 @@ class Audited:
     kinds: Mapping[str, pl.DataType] = field(default_factory=dict)
 
     @property
-    def noise(self) -> float:
-        """Share of labels that look wrong."""
-        return self.wrong.mean
+    def kind(self) -> str | None:
+        """The shape of the judgements; None where they are classes or numbers."""
+        return None if self.shape is None else self.shape.kind
 
     @property
     def kept(self) -> int:
         """How many rows are trained on."""
         return int(self.samples["kept"].sum())
+
+    @cached_property
+    def queue(self) -> "Looking":
+        """What to look at first: the list that `anml relabel` writes."""
+        from anml.app.relabel.queue import of_result, where_to_look
+
+        return where_to_look(of_result(self))
+
+    def judged(self, *verdicts: str) -> list[str]:
+        """Contributors with one of these verdicts, in the order of the table."""
+        people = self.contributors
+        return (
+            []
+            if people.is_empty()
+            else people.filter(people["verdict"].is_in(verdicts))["contributor"].to_list()
+        )
 
 
 def with_columns_of(result: Audited, people: pl.DataFrame) -> pl.DataFrame:
@@ -99,11 +160,12 @@ def versions() -> dict[str, str]:
 def run_record(result: Audited, command: str) -> dict[str, Any]:
     """What run.json holds: enough to repeat the run and to know what it was run on."""
     policy = result.policy
-    as_is = ("versions", "data", "task", "classes", "kept", "noise", "doubtful", "false_accusations", "notes")
+    as_is = ("versions", "data", "task", "classes", "kept", "doubtful", "false_accusations", "notes")
     found: dict[str, Any] = {name: getattr(result, name) for name in ("wrong", "gate", "columns", "gold")}
     found |= {"comparison": result.comparison, "ledger": result.vouched}
     return {
         "anml": result.versions["anml"],
+        "noise": result.wrong.mean,
         "command": command,
         "recipe": {"name": result.recipe_name, **policy.recipe.to_dict()},
         "profile": asdict(policy.profile),
@@ -117,3 +179,20 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "items": None if result.items is None else result.items.height,
         "shape": None if result.shape is None else {"kind": result.shape.kind, "said": result.shape.said},
     }
+
+
+def check_gold(gold: Gold | None, p_correct: Floats, kept: Bools) -> GoldCheck | None:
+    """Compare p_correct with what is known; None where nothing is."""
+    if gold is None or not gold.known.any():
+        return None
+    right, p, was_kept = gold.right[gold.known], p_correct[gold.known], kept[gold.known]
+    order = ranking(p, right)
+    return GoldCheck(
+        kind=gold.kind,
+        right=int(right.sum()),
+        wrong=int((~right).sum()),
+        kept_right=float(was_kept[right].mean()) if right.any() else None,
+        kept_wrong=float(was_kept[~right].mean()) if not right.all() else None,
+        reliability=reliability(p, right),
+        ranking=None if np.isnan(order) else order,
+    )

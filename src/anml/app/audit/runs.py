@@ -124,7 +124,6 @@ def check_remembered(folder: Path, run: Run) -> None:
 
 
 def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.DataFrame, str]:
-    """Samples in one file of a run, and its hash."""
     data = _read_file(folder / name)
     try:
         table = pl.scan_parquet(io.BytesIO(data))

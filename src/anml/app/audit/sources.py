@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anml.core.errors import InputError
 
@@ -23,11 +23,8 @@ SHAPED_BY = (
 )  # fmt: skip
 
 
-class Read(NamedTuple):
-    """A file that was read, and what a ledger knows of it."""
-
-    source: "Source"
-    vouched: "Vouched | None"
+# A file that was read, and what a ledger knows of it.
+Read: TypeAlias = "tuple[Source, Vouched | None]"
 
 
 def read(data: Any, chosen: Mapping[str, Any]) -> Read:
@@ -55,27 +52,24 @@ def read(data: Any, chosen: Mapping[str, Any]) -> Read:
             given = {**given, "task": table_shape(table.frame, given) or "auto"}
         shaped = given["task"] in SHAPES
         source = shaped_source(table, "table", given) if shaped else plain_source(table)
-    return _vouched(source, given, chosen) if url else Read(source, None)
+    return _vouched(source, given, chosen) if url else (source, None)
 
 
 def _vouched(source: "Source", given: dict[str, Any], chosen: Mapping[str, Any]) -> Read:
-    """What was read with v and r from the ledger."""
     from anml.app.ledger.ledgers import opened, read_policy
     from anml.app.ledger.vouched import vouch
     from anml.intake.columns import choose_columns
 
-    named = dict(source.roles) if _is_fixed(source) else {**source.roles, **_said(given)}
-    columns, _ = choose_columns(
-        source.table.frame, label=named.get("label"), contributor=named.get("contributor"),
-        item=named.get("item"), needs_features=False,
-    )  # fmt: skip
+    said = {} if _is_fixed(source) else {role: name for role, name in given.items() if name is not None}
+    roles = {**source.roles, **said}
+    named: dict[str, Any] = {role: roles.get(role) for role in ("label", "contributor", "item")}
+    columns, _ = choose_columns(source.table.frame, **named, needs_features=False)
     keys, policy = (None if chosen[name] is None else Path(chosen[name]) for name in ("keys", "policy"))
     with opened(str(chosen["ledger"]), keys) as ledger:
-        found = vouch(
+        return vouch(
             ledger, source, columns.contributor, columns.item, accounts=chosen["source"],
             domain=chosen["track_domain"], policy=read_policy(policy),
         )  # fmt: skip
-    return Read(*found)
 
 
 def fit(request: "Request", found: Read) -> "Request":
@@ -88,16 +82,23 @@ def fit(request: "Request", found: Read) -> "Request":
         request = replace(request, task="classification", features=features, key=None, compare=False)
     if not _is_fixed(source):
         # What the user named goes before what was recognised, but v and r are the ledger's where it has them.
-        asked = {role: getattr(request, role) for role in roles}
         kept = ("verification", "reputation") if vouched else ()
-        roles |= {role: name for role, name in _said(asked).items() if role not in kept}
+        asked = {role: getattr(request, role) for role in roles if role not in kept}
+        roles |= {role: name for role, name in asked.items() if name is not None}
     elif request.time is not None:
         columns = source.table.frame.columns
         time = request.time if source.shape is not None and request.time in columns else "time"
         if time not in columns:
             raise InputError(f"{source.table.name} does not say when a label was given")
         roles["time"] = time
-    roles = _known_apart(roles, request)
+    # What an export knows enters as known, unless the user names something else, or has it check.
+    left_out: set[str] = set()
+    if request.known is not None:
+        roles, left_out = {**roles, "known": request.known}, {"reviewed"}
+    elif request.gold is not None:
+        names = {"known": ("truth", roles.get("known")), "reviewed": (roles.get("reviewed"),)}
+        left_out = {role for role, known in names.items() if request.gold in known}
+    roles = {role: name for role, name in roles.items() if role not in left_out}
     used = {*roles.values(), *(request.features or ()), request.gold}
     used |= {request.verification, request.reputation} if source.shape is not None else set()
     replaced = [request.verification, request.reputation] if vouched else []
@@ -105,17 +106,6 @@ def fit(request: "Request", found: Read) -> "Request":
     request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
     # The ledger has its own floor for newcomers, which asks for age and knows flags.
     return request if vouched is None else replace(request, newcomer=0)
-
-
-def _known_apart(roles: dict[str, Any], request: "Request") -> dict[str, Any]:
-    """What an export knows enters as known, unless the user names something else, or has it check."""
-    if request.known is not None:
-        return {**{role: name for role, name in roles.items() if role != "reviewed"}, "known": request.known}
-    if request.gold is not None and request.gold in ("truth", roles.get("known")):
-        roles = {role: name for role, name in roles.items() if role != "known"}
-    if request.gold is not None and request.gold == roles.get("reviewed"):
-        roles = {role: name for role, name in roles.items() if role != "reviewed"}
-    return roles
 
 
 def finish(result: "Audited", found: Read, data: Any, chosen: Mapping[str, Any]) -> "Audited":
@@ -149,7 +139,3 @@ def folder_of(data: Any) -> Path:
 def _is_fixed(source: "Source") -> bool:
     """Whether its columns are those of a reader, whatever the user's are called."""
     return source.shape is not None or source.format not in ("table", "ledger rows")
-
-
-def _said(named: dict[str, str | None]) -> dict[str, str]:
-    return {role: name for role, name in named.items() if name is not None}

@@ -21,10 +21,10 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.core.stats import Estimate
+from anml.intake.beside import read_vectors
 from anml.intake.plain import from_text
-from anml.intake.predictions import read_vectors
 from anml.intake.prepare import Preparation, Prepared
 from anml.intake.tables import read_table
 
@@ -79,12 +79,11 @@ def train_table(
 
     audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_prepared=check)
     learner = seeded(MODELS[prepared.task][model](), request.seed)
-    if progress is not None:
-        progress("final model", 0, 1)
+    tick = ticker(progress, "final model", 1)
+    tick(0)
     rng = np.random.default_rng(request.seed)
     fitted = fit_weighted(learner, prepared.x, prepared.y, found.weighting, rng)
-    if progress is not None:
-        progress("final model", 1, 1)
+    tick(1)
     error = None
     if test is not None:
         x, y = testing_arrays(test, prepared, audited.columns)

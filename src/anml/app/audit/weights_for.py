@@ -13,7 +13,7 @@ from anml.app.audit.result import Audited
 from anml.core.checks import Array, Ints
 from anml.core.domain import GRADES, PREFERENCE, Weighting
 from anml.core.errors import InputError, UnsupportedError
-from anml.intake.plain import as_text
+from anml.intake.plain import as_text, codes_in
 from anml.intake.shapes.preference import chat_text
 from anml.intake.tables import parquet_files
 
@@ -29,9 +29,9 @@ def weights_for(
 
     `samples` has row, weight and kept of all that was judged, where the result itself has not.
     """
-    if result.shape is not None and result.shape.kind not in (PREFERENCE, GRADES):
+    if result.kind not in (None, PREFERENCE, GRADES):
         raise UnsupportedError(
-            f"weights of {result.shape.kind} belong to judgements of items, not to rows of a table; take "
+            f"weights of {result.kind} belong to judgements of items, not to rows of a table; take "
             "them from samples, by item and contributor"
         )
     found = result.samples if samples is None else samples
@@ -68,7 +68,6 @@ def _inner(data: Any) -> Any:
 
 
 def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints:
-    """For each row of the data its place in the table."""
     if hasattr(data, "indices") and hasattr(data, "dataset"):  # a Subset of torch
         return np.asarray(_places(table, data.dataset, key, index)[np.asarray(data.indices)])
     if key is not None:
@@ -102,26 +101,25 @@ def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
     if names is None or theirs is None:
         which = "audited table" if names is None else "dataset"
         raise InputError(f"the {which} has no column {key!r} to find rows by")
-    places = {name: at for at, name in enumerate(names)}
-    if len(places) != len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InputError(f"key {key!r} must name each row of the audited table once, {twice!r} comes again")
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"key {key!r} must name each row of the audited table once, {name!r} comes again")
     wanted = _texts(theirs)
-    for name in wanted:
-        if name not in places:
-            raise InputError(f"the audited table has no row whose {key!r} is {name!r}")
-    return np.array([places[name] for name in wanted], dtype=np.int64)
+    places = codes_in(pl.Series(wanted, dtype=pl.String), names)
+    if (places < 0).any():
+        raise InputError(f"the audited table has no row whose {key!r} is {wanted[int(places.argmin())]!r}")
+    return places
 
 
 def _check_same(table: pl.DataFrame, data: Any, at: Array) -> bool:
     """Whether both have columns of the same name, which must hold the same, row by row."""
     found = {name: each for name in table.columns if (each := _column(data, name)) is not None}
     for name, theirs in found.items():
-        ours, given = _texts(table[name].to_list()), _texts(theirs)
-        for row, place in enumerate(at):
-            if given[row] != ours[place]:
+        ours = _texts(table[name].to_list())
+        for row, (given, place) in enumerate(zip(_texts(theirs), at, strict=True)):
+            if given != ours[place]:
                 raise InputError(
-                    f"row {row} of the data has {given[row][:40]!r} as {name!r}, the audited table "
+                    f"row {row} of the data has {given[:40]!r} as {name!r}, the audited table "
                     f"{ours[place][:40]!r}: these are other rows, or another order; name a key"
                 )
     return bool(found)

@@ -8,13 +8,12 @@ import polars as pl
 from anml.app.relabel.files import NEW_LABEL, Records, records
 from anml.app.relabel.rounds import LABEL, TRUTH, NewLabel
 from anml.core.errors import InputError
-from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import OURS, label_text
 from anml.intake.file import JSON
-from anml.intake.label_studio import account, annotation_label, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.intake.tables import read_table
+from anml.intake.tools import SUBMITTED, account, annotation_label, annotations_of, answers_to, question_of
 
 # Who an answer is by where the file does not say, and the columns of a list that do.
 NOBODY, BY, ASKED = "", "answered_by", "ask"
@@ -32,31 +31,23 @@ def read_answers(
         rows = dict(samples.sort("p_correct", "row", descending=True).select("item", "row").iter_rows())
         answers = {rows[item]: answer for item, answer in found.items() if item in rows}
     else:
-        answers = _of_table(file, samples)
+        frame = read_table(file, name="answers").frame
+        for name in ("row", NEW_LABEL):
+            if name not in frame.columns:
+                raise InputError(f"{file.name} has no column {name!r}: it is not a list of `anml relabel`")
+        who = next((as_text(frame[name]).to_list() for name in (BY, ASKED) if name in frame.columns), None)
+        given = zip(frame["row"], as_text(frame[NEW_LABEL]), who or [None] * frame.height, strict=True)
+        told = ((row, label.strip(), by) for row, label, by in given if label and label.strip())
+        filled = {row: NewLabel(label, by or NOBODY) for row, label, by in told}
+        if other := filled.keys() - set(samples["row"]):
+            first = next(row for row in filled if row in other)
+            raise InputError(f"{file.name} answers row {first}, which this run does not have")
+        answers = {int(row): answer for row, answer in filled.items()}
     if not answers:
         raise InputError(f"{file.name} has no answer to an item of this run")
     if kind == LABEL and any(answer.by == NOBODY for answer in answers.values()):
         raise InputError(f"{file.name} does not say who answered; second labels need a column {BY!r}")
     return dict(sorted(answers.items()))
-
-
-def _of_table(file: Path, samples: pl.DataFrame) -> dict[int, NewLabel]:
-    frame = read_table(file, name="answers").frame
-    for name in ("row", NEW_LABEL):
-        if name not in frame.columns:
-            raise InputError(f"{file.name} has no column {name!r}: it is not a list of `anml relabel`")
-    labels = as_text(frame[NEW_LABEL])
-    who = next((as_text(frame[name]) for name in (BY, ASKED) if name in frame.columns), None)
-    names = [None] * frame.height if who is None else who.to_list()
-    known = set(samples["row"].to_list())
-    answers = {}
-    for row, label, by in zip(frame["row"], labels, names, strict=True):
-        if label is None or not label.strip():
-            continue
-        if row not in known:
-            raise InputError(f"{file.name} answers row {row}, which this run does not have")
-        answers[int(row)] = NewLabel(label.strip(), by or NOBODY)
-    return answers
 
 
 def _of_label_studio(tasks: Records, before: Records, question: str | None) -> dict[str, NewLabel]:

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.audit.runs import Run, read_run
 from anml.app.relabel.answers import read_answers
-from anml.app.relabel.ask import Prices
-from anml.app.relabel.queue import ANSWER, Found, of_result, of_run, where_to_look
+from anml.app.relabel.ask import Prices, number_of
+from anml.app.relabel.queue import ANSWER, Found, of_run, where_to_look
 from anml.app.relabel.rounds import (
     ANSWERED,
     KINDS,
@@ -34,8 +34,8 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.words import ACCUSED
 from anml.core.progress import Progress
 from anml.core.words import listed
+from anml.intake.labels import spelled_as
 from anml.intake.plain import as_text
-from anml.intake.sets import spelled_as
 from anml.intake.shapes.preference import side_of
 from anml.intake.shapes.shape import GRADES, PREFERENCE
 
@@ -61,7 +61,8 @@ def apply_answers(
 ) -> Applied:  # fmt: skip
     """Audit the data of a run again, with the answers of a relabelled file counted."""
     one_of("as", kind, KINDS)
-    run, found = read_run(folder), of_run(folder)
+    run = read_run(folder)
+    found = of_run(folder, run)
     source = source_of(found, folder, data)
     place = data or Path(folder, str(found.data.get("path")))
     shape = None if source.shape is None else source.shape.kind
@@ -86,7 +87,7 @@ def apply_answers(
     text = rounds_file([*earlier, (kind, answers)])
     this = _round(found, answers, kind, prices or Prices())
     result = _located(_settled(result, table.frame), found, place, text, _roles(asked))
-    this["left"] = where_to_look(of_result(result)).expected
+    this["left"] = result.queue.expected
     rounds = [*found.data.get("rounds", []), this]
     result = replace(result, data={**result.data, "rounds": rounds})
     people = [name for name, verdict in found.verdicts.items() if verdict in ACCUSED]
@@ -94,11 +95,8 @@ def apply_answers(
 
 
 def _roles(asked: Request) -> Roles:
-    assert asked.label is not None
-    return Roles(
-        asked.label, asked.contributor, asked.item, asked.known, asked.reviewed, asked.verification,
-        asked.reputation, asked.gold, asked.task == "regression",
-    )  # fmt: skip
+    known = {each.name: getattr(asked, each.name) for each in fields(Roles) if each.name != "numbers"}
+    return Roles(**known, numbers=asked.task == "regression")
 
 
 def _settled(result: Audited, frame: pl.DataFrame) -> Audited:
@@ -126,7 +124,6 @@ def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles
 
 
 def _round(found: Found, answers: dict[int, NewLabel], kind: str, prices: Prices) -> dict[str, Any]:
-    """What is to be said of a round before its audit."""
     queue = where_to_look(found)
     listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
     given = dict(found.samples.select("row", as_text(found.samples["label"]).alias("label")).iter_rows())
@@ -146,7 +143,11 @@ def _round(found: Found, answers: dict[int, NewLabel], kind: str, prices: Prices
 def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: bool) -> dict[int, NewLabel]:
     """Answers that are labels of the table, tags in the order it has them; others are listed and refused."""
     if task == "regression":
-        return {row: answer._replace(label=_number(answer.label)) for row, answer in answers.items()}
+        for answer in answers.values():
+            if (number := number_of(answer.label)) is None or not math.isfinite(number):
+                said = f"the answer {answer.label!r} is no label of this table"
+                raise InputError(f"{said}, whose labels are numbers")
+        return answers
     known = set(as_text(found.samples["label"]).unique())
     if ANSWER in found.samples.columns:
         known |= set(found.samples[ANSWER].drop_nulls().unique())
@@ -162,16 +163,6 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     raise InputError(
         f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
     )
-
-
-def _number(text: str) -> str:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"the answer {text!r} is no label of this table, whose labels are numbers")
-    return text
 
 
 def request_of_record(run: Run) -> Request:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,8 +37,8 @@ def read_prices(given: str | None) -> Prices:
     """Prices from a number, or from a table with the columns contributor and price."""
     if given is None:
         return Prices()
-    found = {"": given} if _number(given) is not None else of_contributors(Path(given), "price")
-    numbers = {name: _number(text) for name, text in found.items()}
+    found = {"": given} if number_of(given) is not None else of_contributors(Path(given), "price")
+    numbers = {name: number_of(text) for name, text in found.items()}
     for name, number in numbers.items():
         if number is None or not (math.isfinite(number) and number > 0):
             raise InputError(f"a price must be a number above 0, got {found[name]!r}")
@@ -45,11 +46,11 @@ def read_prices(given: str | None) -> Prices:
     return Prices(known[""]) if "" in known else Prices(by=known)
 
 
-def _number(text: str | None) -> float | None:
-    try:
+def number_of(text: str | None) -> float | None:
+    """The number that a text is; None where it is none."""
+    with suppress(ValueError):
         return float(text or "")
-    except ValueError:
-        return None
+    return None
 
 
 def asked(looking: Looking, found: Found, prices: Prices) -> Looking:
@@ -102,11 +103,9 @@ def reliability(samples: pl.DataFrame, people: list[str]) -> tuple[dict[Any, int
     frame = frame.filter(pl.col("contributor").is_in(people) & pl.col("suggested").is_not_null())
     names = sorted(frame["suggested"].unique().to_list())
     classes = {name: at for at, name in enumerate(names)}
-    place = {name: at for at, name in enumerate(people)}
     usual = dict(samples.group_by("contributor").agg(pl.col("p_correct").mean()).iter_rows())
     found = np.array([[usual[name]] * max(len(names), 1) for name in people])
     sums = frame.group_by("contributor", "suggested").agg(n=pl.len(), right=pl.col("p_correct").sum())
     for name, label, n, right in sums.iter_rows():
-        at = place[name], classes[label]
-        found[at] = (right + SHRINK * usual[name]) / (n + SHRINK)
+        found[people.index(name), classes[label]] = (right + SHRINK * usual[name]) / (n + SHRINK)
     return classes, found

@@ -14,13 +14,12 @@ from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import UnsupportedError
-from anml.intake.argilla import answers_to, question_of, record_name
 from anml.intake.contributions import ANNOTATION, entries
 from anml.intake.file import JSON, File
-from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.shapes.shape import PREFERENCE, TAGS
 from anml.intake.source import Source
+from anml.intake.tools import annotations_of, answers_to, question_of, record_name
 
 NEW_LABEL = "new_label"
 # What names a row of the list, and what is said of it.
@@ -43,25 +42,6 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
         )
     if format in drawn:
         return places_file(looking, source, path, format)
-    return FORMATS[format](with_data(looking, source), source, path)
-
-
-def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path) -> None:
-    """Write the list to a file; a workbook is refused, and a table under the name of another format."""
-    check_text(out)
-    text = relabel_file(looking, source, place, format_for(format, out))
-    if out.suffix.lower() in JSON and text[:1] not in "[{":
-        raise UnsupportedError(f"the list of {source.table.name} is a table; name a file that ends in .csv")
-    write_file(out, text)
-
-
-def format_for(format: str, out: Path | None) -> str:
-    """A file whose name ends in .csv is a table, whatever the data came in."""
-    return "csv" if format == "auto" and out is not None and out.suffix == ".csv" else format
-
-
-def with_data(looking: Looking, source: Source) -> pl.DataFrame:
-    """The list with what there is to see of each row; names that clash have data_ before them."""
     frame, rows = source.table.frame, looking.rows
     if ANNOTATION in frame.columns:
         ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
@@ -70,8 +50,23 @@ def with_data(looking: Looking, source: Source) -> pl.DataFrame:
     beside = source.beside if source.shape is None else (ANNOTATION,)
     shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
     data = frame[rows["row"].to_numpy()].select(shown)
+    # Names that clash have data_ before them.
     data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
-    return rows.hstack(data)
+    return FORMATS[format](rows.hstack(data), source, path)
+
+
+def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path | None) -> str:
+    """The list as text, and in a file where one is named; never a table under the name of another format."""
+    # A file whose name ends in .csv is a table, whatever the data came in.
+    as_table = format == "auto" and out is not None and out.suffix == ".csv"
+    text = relabel_file(looking, source, place, "csv" if as_table else format)
+    if out is not None:
+        check_text(out)
+        if out.suffix.lower() in JSON and text[:1] not in "[{":
+            name = source.table.name
+            raise UnsupportedError(f"the list of {name} is a table; name a file that ends in .csv")
+        write_file(out, text)
+    return text
 
 
 def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:

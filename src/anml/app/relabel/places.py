@@ -12,16 +12,15 @@ from anml.core.canonical import sha256
 from anml.core.checks import as_codes
 from anml.core.errors import UnsupportedError
 from anml.core.people.marks import without_overlaps
-from anml.intake.argilla import fields_of, question_of, record_name
 from anml.intake.contributions import OURS, entries
 from anml.intake.file import File
-from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.preference import FIRST, SECOND
 from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
 from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
+from anml.intake.tools import annotations_of, fields_of, question_of, record_name
 
 AGENT = "anml"
 # Of a line, what belongs to the annotation and not to the text.
@@ -34,15 +33,18 @@ def places_file(looking: Looking, source: Source, path: Path | None, format: str
     assert path is not None, "an export is a file"
     rows = _documents(source).select("item", "document")
     listed = looking.rows.join(rows, on="item", maintain_order="left")
-    about = listed.group_by("document", maintain_order=True).agg(
-        pl.col("gain").sum().round(4), pl.col("reason").first(), places=pl.len()
+    said = listed.group_by("document", maintain_order=True).agg(
+        pl.col("reason").first(), pl.col("gain").sum().round(4)
     )
-    drawn = consensus_of(looking, source).partition_by("document", as_dict=True, include_key=False)
-    made = {row["document"]: (row, drawn.get((row["document"],))) for row in about.iter_rows(named=True)}
+    about, drawn = (
+        each.rows_by_key("document", named=True) for each in (said, consensus_of(looking, source))
+    )
+    made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
     return WRITERS[format](made, source, path)
 
 
-Made = dict[str, tuple[dict[str, Any], pl.DataFrame | None]]
+# What is said of each document, and what the consensus marks in it.
+Made = dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]
 
 
 def _documents(source: Source) -> pl.DataFrame:
@@ -84,7 +86,6 @@ def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _label_studio(made: Made, source: Source, path: Path) -> str:
-    """Tasks as they came, with the consensus as a prediction."""
     assert source.shape is not None
     tasks, known = entries(File(path)), REGIONS.get(source.shape.kind, ("choices",))
     given: dict[str, list[dict[str, Any]]] = {}
@@ -95,9 +96,7 @@ def _label_studio(made: Made, source: Source, path: Path) -> str:
         given.setdefault(document, []).extend(asked)
     like = next(result for results in given.values() for result in results)
     written = []
-    for document, (about, drawn) in made.items():
-        task, rows = by_id[document], [] if drawn is None else drawn.to_dicts()
-        said = {"task": document, "reason": about["reason"], "gain": about["gain"]}
+    for document, (said, rows) in made.items():
         score = min((row["p"] for row in rows), default=None)
         theirs = given.get(document) or [like]
         if source.shape.kind == TAGS:
@@ -105,7 +104,7 @@ def _label_studio(made: Made, source: Source, path: Path) -> str:
         else:
             text = dict(source.shape.frames.get("texts", pl.DataFrame()).iter_rows()).get(document)
             drawn_in = [_region(theirs, row, document, text) for row in rows]
-        written.append(predicted_task(task, said, score, [drawn_in]))
+        written.append(predicted_task(by_id[document], {"task": document, **said}, score, [drawn_in]))
     return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -160,32 +159,29 @@ def _lines(made: Made, source: Source, path: Path) -> str:
         for place, span in spans_of(entry, number):
             theirs.setdefault((entry["text"], place["start"], place["end"]), span)
     lines = []
-    for document, (about, drawn) in made.items():
+    for document, (said, rows) in made.items():
         text, marks = texts[document], []
-        for start, end, kind in [] if drawn is None else drawn.select("start", "end", "type").rows():
+        for start, end, kind in ((row["start"], row["end"], row["type"]) for row in rows):
             span = theirs[text, start, end]
             marks.append({**span, "label": kind} if isinstance(span, dict) else [start, end, kind])
-        said = {"document": document, "reason": about["reason"], "gain": about["gain"]}
         own = (*PEOPLE, *SPANNED_AS, *OWN)
         kept = {name: value for name, value in first[text].items() if name not in own}
-        meta = {**(kept.get("meta") or {}), AGENT: said}
+        meta = {**(kept.get("meta") or {}), AGENT: {"document": document, **said}}
         lines.append(json.dumps({**kept, key: marks, "meta": meta}, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)
 
 
 def _argilla(made: Made, source: Source, path: Path) -> str:
-    """Records with the tags, or the ranking, of the consensus as a suggestion."""
     found, written = entries(File(path)), []
     known = {record_name(entry, number): entry for number, entry in enumerate(found)}
     question = question_of(found, source.question)
-    for record, (about, drawn) in made.items():
-        rows = [] if drawn is None else drawn.to_dicts()
+    for record, (said, rows) in made.items():
         score = min((row["p"] for row in rows), default=None)
-        said = {"task": record, "reason": about["reason"], "gain": about["gain"]}
         value: list[Any] = sorted(row["type"] for row in rows)
         if source.shape is not None and source.shape.kind == PREFERENCE:
             value = [{"value": row["type"], "rank": row["rank"]} for row in rows]
-        written.append(suggested_record(record, known[record], question, value or None, score, said))
+        about = {"task": record, **said}
+        written.append(suggested_record(record, known[record], question, value or None, score, about))
     return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
 
 

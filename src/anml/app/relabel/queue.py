@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from anml.app.audit.runs import read_run, read_verdicts
+from anml.app.audit.runs import Run, read_run, read_verdicts
 from anml.app.audit.values import as_texts
 from anml.app.files import read_bytes
 from anml.core.checks import whole
@@ -32,6 +32,8 @@ COLUMNS = (
 )  # fmt: skip
 # In samples: the right label of the item, where it is known.
 ANSWER = "answer"
+# Rows that are shown one by one.
+MOST_SAMPLES = 20
 _PARTS = ("from_model", "from_credentials", "from_contributor")
 
 
@@ -74,9 +76,9 @@ class Looking:
         )
 
 
-def of_run(folder: Path) -> Found:
-    """Read what decides from the folder of a finished run."""
-    run = read_run(folder)
+def of_run(folder: Path, run: Run | None = None) -> Found:
+    """Read what decides from the folder of a finished run, which may have been read already."""
+    run = run or read_run(folder)
     items, path = None, folder / "items.parquet"
     if run.info.get("items") is not None:
         try:
@@ -98,16 +100,21 @@ def of_result(result: "Audited") -> Found:
     people = result.contributors
     known = "verdict" in people.columns
     verdicts = dict(people.select("contributor", "verdict").iter_rows()) if known else {}
-    kind = None if result.shape is None else result.shape.kind
-    return Found(result.samples, result.items, verdicts, result.doubtful, result.data, kind)
+    return Found(result.samples, result.items, verdicts, result.doubtful, result.data, result.kind)
 
 
 def where_to_look(found: Found, top: int | None = None) -> Looking:
     """The first of the queue, with reasons; all of it without `top`."""
     if top is not None:
         whole("top", top, 1)
-    unit = _unit(found.samples)
-    frame = _with_consensus(_open(found.samples), found.items)
+    unit = "item" if "item" in found.samples.columns else "row"
+    # Items whose right label nobody has said yet; a rejected label is still to be mended.
+    known = pl.lit(value=False)
+    if "known_right" in found.samples.columns:
+        known = known | pl.col("known_right").fill_null(False)
+    if ANSWER in found.samples.columns:
+        known = known | pl.col(ANSWER).is_not_null()
+    frame = _with_consensus(found.samples.filter(~known.any().over(unit)), found.items)
     if found.shape == PREFERENCE:
         # A choice counts as right where it was made by looking; what is open is which of the two is better.
         frame = frame.with_columns(_p=pl.col("probability"))
@@ -128,21 +135,6 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
     units = found.samples[unit].n_unique()
     gain = float(frame["gain"].sum())
     return Looking(rows, frame.height, gain, expected, units, found.doubtful, found.items)
-
-
-def _unit(samples: pl.DataFrame) -> str:
-    return "item" if "item" in samples.columns else "row"
-
-
-def _open(samples: pl.DataFrame) -> pl.DataFrame:
-    """Rows of items whose right label nobody has said yet; a rejected label is still to be mended."""
-    unit = _unit(samples)
-    known = pl.lit(value=False)
-    if "known_right" in samples.columns:
-        known = known | pl.col("known_right").fill_null(False)
-    if ANSWER in samples.columns:
-        known = known | pl.col(ANSWER).is_not_null()
-    return samples.filter(~known.any().over(unit))
 
 
 def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataFrame:
@@ -173,14 +165,11 @@ def _votes(samples: pl.DataFrame, chosen: pl.DataFrame) -> dict[str, str]:
         .agg(n=pl.len())
         .sort("n", "label", descending=[True, False])
     )
-    found: dict[str, list[str]] = {}
-    for item, label, n in counts.iter_rows():
-        found.setdefault(item, []).append(f"{n} × {label}")
-    return {item: ", ".join(each[:5]) for item, each in found.items() if len(each) > 1}
+    said = counts.group_by("item", maintain_order=True).agg(pl.format("{} × {}", "n", "label"))
+    return {item: ", ".join(each[:5]) for item, each in said.iter_rows() if len(each) > 1}
 
 
 def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str, str]) -> str:
-    """Why to look, in words."""
     said = []
     if row.get("item") in votes:
         said.append(f"its labels differ: {votes[row['item']]}")

@@ -99,7 +99,19 @@ def with_answers(
     if kind == TRUTH:
         frame, roles = _known(frame, roles, answers)
     else:
-        frame = pl.concat([frame, _added(frame, roles, answers)], how="vertical_relaxed")
+        # A row for each answer, by whoever gave it, of which nothing else is known.
+        rows, given = frame[list(answers)], [answer.label for answer in answers.values()]
+        label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles.label], strict=False)
+        if label.null_count():
+            bad = next(text for text, read in zip(given, label, strict=True) if read is None)
+            raise InputError(f"the answer {bad!r} is no label of this table, whose labels are numbers")
+        rows = rows.with_columns(label.alias(roles.label))
+        if roles.contributor is not None:
+            rows = rows.with_columns(pl.Series(roles.contributor, [answer.by for answer in answers.values()]))
+        unknown = (roles.verification, roles.reputation, roles.gold, roles.reviewed)
+        nothing = [name for name in unknown if name]
+        rows = rows.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in nothing)
+        frame = pl.concat([frame, rows], how="vertical_relaxed")
     mark = json.dumps([table.sha256, kind, sorted((row, *answer) for row, answer in answers.items())])
     return Table(frame, table.name, sha256(mark.encode())), roles
 
@@ -130,21 +142,6 @@ def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -
     if frame[reviewed].null_count() == frame.height:
         return frame.drop(reviewed), replace(roles, known=known)
     return frame, replace(roles, known=known, reviewed=reviewed)
-
-
-def _added(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> pl.DataFrame:
-    """A row for each answer, by whoever gave it, of which nothing else is known."""
-    rows = frame[list(answers)]
-    given = [answer.label for answer in answers.values()]
-    label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles.label], strict=False)
-    if label.null_count():
-        bad = next(text for text, read in zip(given, label, strict=True) if read is None)
-        raise InputError(f"the answer {bad!r} is no label of this table, whose labels are numbers")
-    rows = rows.with_columns(label.alias(roles.label))
-    if roles.contributor is not None:
-        rows = rows.with_columns(pl.Series(roles.contributor, [answer.by for answer in answers.values()]))
-    nothing = [name for name in (roles.verification, roles.reputation, roles.gold, roles.reviewed) if name]
-    return rows.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in nothing)
 
 
 def read_rounds(folder: Path, digest: str) -> list[Round]:

@@ -19,10 +19,9 @@ from anml.app.scale.table import Passes
 from anml.core.errors import InputError
 from anml.core.people.belief import Around, Belief
 from anml.intake.columns import Columns
-from anml.intake.labels import in_order
+from anml.intake.labels import in_order, same_sets
 from anml.intake.plain import codes_in
 from anml.intake.prepare import Prepared
-from anml.intake.sets import same_sets
 from anml.intake.times import as_moment
 
 # Rows that predictors learn from.

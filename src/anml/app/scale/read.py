@@ -17,9 +17,9 @@ from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.intake.beside import Beside
 from anml.intake.columns import Columns
+from anml.intake.labels import spelled_as
 from anml.intake.plain import as_text, codes_in
 from anml.intake.prepare import Fixed, Preparation, Prepared, prepare
-from anml.intake.sets import spelled_as
 from anml.intake.tables import Table
 from anml.intake.times import read_instants
 

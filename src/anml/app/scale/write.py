@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from anml.app.audit.audit import sample_frame, with_keys
-from anml.app.audit.gold import check_gold
 from anml.app.audit.items import item_frame
+from anml.app.audit.result import check_gold
 from anml.app.audit.values import as_texts, kinds_of, typed
 from anml.app.scale.slices import Slice, drafted
 from anml.app.scale.work import Fitted, SliceData
@@ -22,7 +22,7 @@ from anml.core.people.belief import Around, Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
 from anml.core.people.words import CONCERN
 from anml.gradients.scoring import Scores
-from anml.intake.known import Gold
+from anml.intake.labels import Gold
 from anml.intake.prepare import Preparation
 
 

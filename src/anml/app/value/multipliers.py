@@ -15,8 +15,7 @@ def read_multipliers(path: Path) -> dict[str, int]:
     values = pl.Series([*found.values()], dtype=pl.String).cast(pl.Float64, strict=False)
     if values.null_count() or not values.is_finite().all():
         raise InputError(f"{path.name} has values that are not numbers")
-    positive = values.clip(lower_bound=0.0)
-    largest = float(positive.to_numpy().max())
-    if largest <= 0:
+    positive = values.clip(lower_bound=0.0).to_list()
+    if (largest := max(positive)) <= 0:
         raise InputError(f"{path.name} has no value above zero; nobody could be paid")
     return {name: round(value / largest * UNIT) for name, value in zip(found, positive, strict=True)}

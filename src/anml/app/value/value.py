@@ -10,7 +10,7 @@ import polars as pl
 
 from anml.app.audit.audit import testing_arrays
 from anml.app.audit.output import as_json, check_folder, write_frame
-from anml.app.audit.runs import Run, read_run
+from anml.app.audit.runs import read_run
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import SHAPES, Task
 from anml.core.errors import InputError, UnsupportedError
@@ -34,6 +34,8 @@ BUDGET = 2_000
 # Coalitions that are evaluated before progress is reported.
 TOGETHER = 256
 NAMED = ("label", "contributor", "time")
+# What becomes of rows that several contributors hold, where nobody knows who was first.
+EQUAL_SHARES = "count in equal shares for all who hold them"
 # Without test data this share of the rows is held out, at most so many.
 HELD_OUT, MOST_HELD = 0.3, 2_000
 
@@ -55,10 +57,6 @@ class ValueRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        # One name is a list of one.
-        for name in ("features", "ignore"):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, (getattr(self, name),))
         one_of("method", self.method, METHODS)
         if isinstance(self.model, str):
             one_of("model", self.model, MODELS)
@@ -101,7 +99,17 @@ def value_data(
             f"no such model is trained on judgements of the shape {shape!r}"
         )
     table = data if isinstance(data, Table) else read_table(data)
-    columns, notes, kept = _columns(table, request, run, found)
+    if run is None or found is None:
+        named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}
+        (columns, notes), kept = choose_columns(table.frame, **named), None
+    else:
+        about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
+        if of != table.sha256:
+            raise InputError(f"{table.name} is not the table that the run in {run} was made of")
+        named = {name: about.get(name) for name in (*NAMED, "item")}
+        columns, notes = choose_columns(table.frame, **named, features=about.get("features") or None)
+        kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
+        notes = [*notes, f"{len(kept)} rows that the run in {run.name} keeps are valued"]
     prepared = prepare(table, columns, task=request.task, seed=request.seed)
     if prepared.contributor is None:
         raise InputError("a value needs contributors; name their column with contributor")
@@ -111,21 +119,6 @@ def value_data(
     if not used.any():
         raise InputError("the run keeps none of the rows of this table")
     return _valued(table, columns, prepared, used, request, test, notes, progress)
-
-
-def _columns(
-    table: Table, request: ValueRequest, run: Path | None, found: Run | None
-) -> tuple[Columns, list[str], Ints | None]:
-    if run is None or found is None:
-        named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}
-        return *choose_columns(table.frame, **named), None
-    about, of = found.info.get("columns") or {}, (found.info.get("data") or {}).get("sha256")
-    if of != table.sha256:
-        raise InputError(f"{table.name} is not the table that the run in {run} was made of")
-    named = {name: about.get(name) for name in (*NAMED, "item")}
-    columns, notes = choose_columns(table.frame, **named, features=about.get("features") or None)
-    kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
-    return columns, [*notes, f"{len(kept)} rows that the run in {run.name} keeps are valued"], kept
 
 
 def _valued(
@@ -150,7 +143,9 @@ def _valued(
     if len(parts.names) < 2:
         raise InputError(f"a value needs at least two contributors, got {parts.names[0]!r} alone")
     if twice := len(train) - len(parts.rows):
-        notes = [*notes, _about_copies(twice, first)]
+        whose = "belong to whoever had them first" if first is not None else EQUAL_SHARES
+        once = f"{twice} rows are near-copies of others and count once"
+        notes = [*notes, f"{once}; those of several contributors {whose}"]
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
     known = _asked_once(utility, request.budget, progress)
     fresh, people = np.random.default_rng(request.seed), len(parts.names)
@@ -169,7 +164,6 @@ def _valued(
 
 
 def _asked_once(utility: Utility, budget: int, progress: Progress | None) -> Utility:
-    """The same utility, asked once for each coalition."""
     known: dict[bytes, float] = {}
 
     def ask(coalitions: Bools) -> Floats:
@@ -201,16 +195,9 @@ def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tupl
 
 
 def _copies(x: Floats, y: Array, rng: np.random.Generator) -> Ints:
-    """Rows that are near-copies of one another, with the same label."""
     near = near_copies(x, rng)
     both = np.column_stack([near, np.unique(y, return_inverse=True)[1]])
     return np.asarray(np.unique(both, axis=0, return_inverse=True)[1]).ravel()
-
-
-def _about_copies(twice: int, first: Array | None) -> str:
-    shared = "count in equal shares for all who hold them"
-    whose = shared if first is None else "belong to whoever had them first"
-    return f"{twice} rows are near-copies of others and count once; those of several contributors {whose}"
 
 
 def _utility(
@@ -229,7 +216,6 @@ def _utility(
 
 
 def _score(metric: Any, task: Task) -> Callable[[Array, Array], float]:
-    """A function of truth and prediction."""
     from sklearn import metrics
 
     if callable(metric):

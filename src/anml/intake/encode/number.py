@@ -9,7 +9,7 @@ import polars as pl
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError
-from anml.intake.times import epoch_years, read_instants
+from anml.intake.times import MICROSECONDS_PER_YEAR, read_instants
 
 # Far outside of anything learned from; keeps a wild value in a new table finite in 32 bits.
 LIMIT = 1e6
@@ -39,7 +39,8 @@ def _booleans(series: pl.Series) -> pl.Series:
 READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
     "number": _numbers,
     "boolean": _booleans,
-    "date": lambda series: epoch_years(read_instants(series)),
+    # Years since 1970.
+    "date": lambda series: read_instants(series).dt.epoch("us") / MICROSECONDS_PER_YEAR,
 }
 
 

@@ -1,4 +1,4 @@
-"""What was learned from the training table, and how to apply it to another."""
+"""Which kind of feature a column is, what was learned from it, and how to apply that to another table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,88 @@ import numpy.typing as npt
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.encode.category import CategoryColumn
-from anml.intake.encode.kinds import kind_of
 from anml.intake.encode.number import NumberColumn
 from anml.intake.encode.text import TextColumn
+from anml.intake.plain import as_text, codes_in, is_nested
+from anml.intake.times import are_times
+
+MOST_LEVELS = 50
+FEW_TEXTS = 50
+WORDS = r"\w+"
+
+
+def kind_of(series: pl.Series) -> str:
+    """Return number, boolean, date, text or category; nested columns have no kind and are "nested"."""
+    dtype = series.dtype
+    if is_nested(dtype):
+        return "nested"
+    if dtype.is_numeric():
+        return "number"
+    if dtype == pl.Boolean:
+        return "boolean"
+    first = series.drop_nulls().head(20) if dtype == pl.String else series.clear()
+    like_dates = not first.is_empty() and first.str.contains(r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}").all()
+    if isinstance(dtype, pl.Date | pl.Datetime) or (like_dates and are_times(series)):
+        return "date"
+    return "text" if is_text(series) else "category"
+
+
+def is_text(series: pl.Series) -> bool:
+    """Whether strings are written text, not names of levels: several words, and rarely the same or many."""
+    texts = series.drop_nulls() if series.dtype == pl.String else series.clear()
+    distinct = texts.unique()
+    if distinct.is_empty():
+        return False
+    words = _mean(distinct.str.count_matches(WORDS))
+    varied = distinct.len() >= texts.len() / 2 and distinct.len() > 2
+    if distinct.len() > FEW_TEXTS:
+        return words >= 3 or _mean(distinct.str.len_chars()) >= FEW_TEXTS
+    return varied and words >= 3
+
+
+def _mean(series: pl.Series) -> float:
+    return float(series.cast(pl.Float64).to_numpy().mean())
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """What was learned about a column of categories; an unseen level is "other" if there is one."""
+
+    column: str
+    kind: str
+    levels: tuple[str, ...]
+    other: bool
+    gaps: bool
+
+    @classmethod
+    def fit(cls, series: pl.Series, kind: str, seed: int) -> "CategoryColumn":
+        """Learn the most frequent levels, ties by name; `seed` is not needed."""
+        texts = as_text(series).alias("level")
+        counts = texts.drop_nulls().value_counts().sort(["count", "level"], descending=[True, False])
+        levels = counts["level"].to_list()
+        kept = tuple(levels[:MOST_LEVELS])
+        return cls(series.name, kind, kept, len(levels) > MOST_LEVELS, bool(texts.null_count()))
+
+    @property
+    def names(self) -> list[str]:
+        """One name per number made of the column."""
+        names = [f"{self.column}={level}" for level in self.levels]
+        names += [f"{self.column} (other)"] * self.other
+        return names + [f"{self.column} (missing)"] * self.gaps
+
+    def fill(self, series: pl.Series, out: np.ndarray[Any, Any]) -> None:
+        """Write the column's numbers into `out`, of shape (rows, names)."""
+        codes, missing = codes_in(as_text(series), list(self.levels)), series.is_null().to_numpy()
+        out[:] = 0
+        known = np.flatnonzero(codes >= 0)
+        out[known, codes[known]] = 1
+        if self.other:
+            out[(codes < 0) & ~missing, len(self.levels)] = 1
+        if self.gaps:
+            out[missing, -1] = 1
+
 
 FORMAT = 1
-
-
 Encoded = NumberColumn | CategoryColumn | TextColumn
 ENCODERS: dict[str, Any] = {
     "number": NumberColumn,

@@ -33,7 +33,13 @@ class TextColumn:
         if not words:
             return column
         counts = column._tfidf(texts)
-        directions = _directions(counts, seed)
+        directions = np.zeros((0, len(words)), dtype=np.float32)
+        # Where there are few words anyway, they are the directions.
+        if len(words) > MOST_DIMENSIONS:
+            from sklearn.decomposition import TruncatedSVD
+
+            reduction = TruncatedSVD(n_components=min(MOST_DIMENSIONS, len(texts)), random_state=seed)
+            directions = np.ascontiguousarray(reduction.fit(counts).components_.astype(np.float32))
         reduced = counts @ directions.T if len(directions) else counts.toarray()
         # One scale for the whole block keeps the directions' own proportions.
         spread = float(np.sqrt(np.var(np.asarray(reduced, dtype=np.float64), axis=0).max()))
@@ -78,14 +84,3 @@ def _words(texts: list[str]) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
             continue
         return tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_.astype(np.float32)
     return (), np.zeros(0, dtype=np.float32)
-
-
-def _directions(counts: Any, seed: int) -> np.ndarray[Any, Any]:
-    """Return the main directions of TF-IDF rows, or none when there are few words anyway."""
-    from sklearn.decomposition import TruncatedSVD
-
-    texts, words = counts.shape
-    if words <= MOST_DIMENSIONS:
-        return np.zeros((0, words), dtype=np.float32)
-    reduction = TruncatedSVD(n_components=min(MOST_DIMENSIONS, texts), random_state=seed)
-    return np.ascontiguousarray(reduction.fit(counts).components_.astype(np.float32))
