@@ -24,7 +24,7 @@ def lived(tmp_path_factory) -> Iterator[SimpleNamespace]:
     run = world.run(simple_rows({"ada": 3, "bea": 1, "cem": 1}))
     sid = world.post(run, "10")
     pids |= world.register("run", ["cem"])
-    said = {"text": "I did four rows", "ledger": world.ledger, "recorded_by": "cat"}
+    said = {"text": "I did four rows", "recorded_by": "cat"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
     release(world.ledger, sid, by="cat")

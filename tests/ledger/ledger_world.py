@@ -87,7 +87,7 @@ class World:
 
     def register(self, source: str, names) -> dict[str, str]:
         def work(tx):
-            found = people.register(tx, self.ledger, source, names)
+            found = people.register(tx, source, names)
             evidence.taken(tx, "import", "test", None)
             return found
 

@@ -39,7 +39,7 @@ def main(url: str, keys: str, name: str) -> None:
 
         def work(tx, key=key, number=number):
             tx.verified()
-            pid = people.register(tx, ledger, "writer", [key])[key]
+            pid = people.register(tx, "writer", [key])[key]
             made = manifest(pid, key, number + 1)
             paper = tx.keep("manifest", canonical(made))
             found = Settlement(key, "drafted", paper, "EUR", number + 1, "ann", None, key, 0, None,

@@ -43,7 +43,7 @@ def lived(world: World) -> World:
     world.score(Score(pids["ben"], "default", "gold", "b", stamp(world.clock.now), 10**12, ("1", "2"), 2))
     world.pay_to(pids["ben"], {"name": "Ben", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"ann": 3, "ben": 2, "new": 1})), "100")
-    said = {"text": "I did more", "ledger": world.ledger}
+    said = {"text": "I did more"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ann"], "wrong-count", "d", **said))
     given = disputes.Answer("upheld", "count-corrected", "cat", 1_000_000)
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ann"], given, "d"))

@@ -115,7 +115,7 @@ def test_who_gets_less_may_appeal_for_two_weeks_though_the_window_is_none(world)
     world.clock.pass_days(13.9)
     with pytest.raises(ConflictError, match="the dispute window of settlement"):
         disputes.open_dispute(world.ledger, sid, pids["ann"], "wrong-weight")
-    disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-weight", dry_run=True)
+    disputes.open_dispute(world.ledger.dry(), sid, pids["ben"], "wrong-weight")
     world.clock.pass_days(0.2)
     with pytest.raises(ConflictError, match="the dispute window of settlement"):
         disputes.open_dispute(world.ledger, sid, pids["ben"], "wrong-weight")

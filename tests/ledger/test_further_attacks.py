@@ -225,7 +225,7 @@ def test_what_is_confirmed_is_what_was_read(world):
         (mine,) = open_proposals(connection)
 
     def work(tx):
-        shown = people.attach_values(tx, ledger, ben, {"name": "Ben", "iban": IBANS[0]})
+        shown = people.attach_values(tx, ben, {"name": "Ben", "iban": IBANS[0]})
         body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.paper}, **shown._asdict()}
         tx.append(kinds.PROPOSED, "k", ben, body, by="cat")
 
@@ -298,7 +298,7 @@ def test_a_key_that_was_taken_before_is_a_sentence(world):
         who = who_is(connection, world.ledger.ring, "run", "x")
 
     def take(tx):
-        record = people.store_profile(tx, world.ledger, who, {"accounts": ["run:x"]})
+        record = people.store_profile(tx, who, {"accounts": ["run:x"]})
         tx.append(kinds.CHANGED, f"credit/{sid}/{who}", who, {"record": record}, by="eve")
 
     world.ledger.write(take)
@@ -392,7 +392,7 @@ def test_rows_that_were_settled_before_are_pointed_out(world, tmp_path):
         f"about 100% of these rows are in settlement {sid} too, which is posted: they would be paid twice "
         "unless it is superseded",
     )
-    shown = world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, made.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: review.approval(tx, made.id, "bob"))
     assert shown["overlaps"] == list(made.warnings)
     assert world.draft(tmp_path / "new", "10").warnings == ()
     settle.withdraw(world.ledger, made.id)
@@ -434,9 +434,7 @@ def test_a_dispute_after_an_erasure_brings_nothing_back(world):
     for text in ("", "my name is Ben"):
         with pytest.raises(ConflictError, match="was erased"):
             world.ledger.write(
-                lambda tx, text=text: disputes.open_dispute(
-                    tx, sid, pids["ben"], "other", "d", text=text, ledger=world.ledger
-                )
+                lambda tx, text=text: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", text=text)
             )
     assert verify(world.ledger).problems == []
 
@@ -827,9 +825,7 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase(world.ledger, pids["ben"], by="eve")
     asked = erase(world.ledger, pids["ben"], by="eve", anyway=True).proposal
-    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
-        "proposals"
-    ]
+    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, [asked], "bob"))["proposals"]
     assert says(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.
     body = {"reason": "request", "also": []}

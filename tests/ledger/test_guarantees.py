@@ -348,9 +348,9 @@ def test_g8_the_result_does_not_depend_on_the_order_of_rows(world):
             "kept": [pick.random() < 0.7 for _ in range(n)],
         }
     )
-    plain = settle.draft(world.ledger, world.run(rows), _terms("77.7"), dry_run=True)
+    plain = settle.draft(world.ledger.dry(), world.run(rows), _terms("77.7"))
     shuffled = rows.sample(fraction=1, shuffle=True, seed=1)
-    other = settle.draft(world.ledger, world.run(shuffled), _terms("77.7"), dry_run=True)
+    other = settle.draft(world.ledger.dry(), world.run(shuffled), _terms("77.7"))
     assert sorted(plain.amounts.values()) == sorted(other.amounts.values())
     units = [sorted(line["units"] for line in d.manifest["contributors"]) for d in (plain, other)]
     assert units[0] == units[1]
@@ -404,7 +404,7 @@ def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_p
     payout.set_email(ledger, pid, SECRETS[1])
     sid = world.post(world.run(simple_rows({pid: 2, pids["ben"]: 1})), "10")
     said = f"signed by {SECRETS[1]}"
-    ledger.write(lambda tx: disputes.open_dispute(tx, sid, pid, "other", "d", text=said, ledger=ledger))
+    ledger.write(lambda tx: disputes.open_dispute(tx, sid, pid, "other", "d", text=said))
     older = note(world)
     with ledger.read() as connection:
         assert people.profile(connection, ledger.ring, pid)["name"] == SECRETS[0]

@@ -18,7 +18,7 @@ def sound(tmp_path_factory):
     world.pids = world.establish("x", "y", "gone")
     world.pay_to(world.pids["x"], {"name": "X", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"x": 3, "y": 1})), "10")
-    said = {"text": "I did more", "ledger": world.ledger}
+    said = {"text": "I did more"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, world.pids["y"], "wrong-count", "d", **said))
     people.erase(world.ledger, world.pids["gone"], "asked", "ann")
     yield world

@@ -87,14 +87,14 @@ def test_of_two_drafts_that_replace_one_settlement_one_is_approved(world):
     first, second = (
         world.draft(world.run(simple_rows({"ann": n, "ben": 1})), "10", supersedes=old) for n in (2, 3)
     )
-    shown = world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, first.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: review.approval(tx, first.id, "bob"))
     assert f"It replaces settlement {old} of 10.00 USD, which is reversed." in draft_shown(shown)
     # What is of another currency is taken from nothing.
     assert shown["before"] != old
     settle.approve(world.ledger, first.id, "bob", seen=review.named(shown))
     for approve in (
         lambda: settle.approve(world.ledger, second.id, "bob"),
-        lambda: world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, second.id, "bob")),
+        lambda: world.ledger.rehearse(lambda tx: review.approval(tx, second.id, "bob")),
     ):
         with pytest.raises(ConflictError, match=f"settlement {old} was replaced by another since"):
             approve()
@@ -123,7 +123,7 @@ def test_what_somebody_asked_who_left_is_still_answered(world):
     world.ledger.write(lambda tx: two_people.remove_staff(tx, "dan", "eve"))
     given = disputes.Answer("upheld", "other", "bob", 1_000_000)
     world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
-    shown = world.ledger.rehearse(lambda tx: review.resolution(tx, world.ledger, sid, pids["ben"], "eve"))
+    shown = world.ledger.rehearse(lambda tx: review.resolution(tx, sid, pids["ben"], "eve"))
     assert shown["written_by"] == "dan"
     world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "d"))
     world.clock.pass_days(15)
@@ -148,7 +148,7 @@ def test_a_statement_holds_after_the_clock_was_mended(world):
 def test_a_page_turns_no_text_around(make_world):
     world = make_world("sqlite")
     sid, pids = posted(world)
-    said = {"text": "\u202eyes <script>\x1b[2J", "ledger": world.ledger, "recorded_by": "dan"}
+    said = {"text": "\u202eyes <script>\x1b[2J", "recorded_by": "dan"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", **said))
     page = statement_html(statement.build(world.ledger, sid, [pids["ben"]], by="bob")[pids["ben"]])
     assert "yes &lt;script&gt;" in page

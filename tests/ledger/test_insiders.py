@@ -212,7 +212,7 @@ def test_03_a_changed_profile_changes_no_account(world):
 
     def alone(tx):
         about = people.profile(tx.connection, world.ledger.ring, pids["ben"])
-        record = people.store_profile(tx, world.ledger, pids["ben"], {**about, "iban": IBANS[1]})
+        record = people.store_profile(tx, pids["ben"], {**about, "iban": IBANS[1]})
         tx.append(kinds.CHANGED, "k", pids["ben"], {"record": record}, by="ann")
 
     world.ledger.write(alone)

@@ -130,7 +130,7 @@ def attested(
 
 
 def envelope(shared, tx, data: bytes):
-    return evidence.add_envelope(tx, shared.ledger, data)
+    return evidence.add_envelope(tx, data)
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
@@ -257,7 +257,7 @@ def test_entries_name_the_state_of_each_signature(make_world):
     world.record(record(ada, "publication"), record(ada, "correction", vouched="nobody"))
 
     def work(tx):
-        evidence.add_envelope(tx, world.ledger, attested(contributor_subject(ada)))
+        evidence.add_envelope(tx, attested(contributor_subject(ada)))
         evidence.taken(tx, "attestation", "test", "ann")
 
     world.ledger.write(work)

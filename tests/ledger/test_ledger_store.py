@@ -78,7 +78,7 @@ def test_a_clock_that_is_set_back_does_not_turn_the_log_round(world):
 
 def test_a_failing_step_leaves_nothing(world):
     def work(tx):
-        people.register(tx, world.ledger, "test", ["a"])
+        people.register(tx, "test", ["a"])
         assert tx.connection.scalar(sa.select(sa.func.count()).select_from(schema.event)) == world.start + 1
         raise RuntimeError("power cut")
 

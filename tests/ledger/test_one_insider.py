@@ -49,7 +49,7 @@ def test_evidence_that_no_key_signed_ends_no_hold(world):
 
     def forge(tx):
         tx.verified()
-        paper = people.attach(tx, world.ledger, new, b'{"no": "envelope"}')
+        paper = people.attach(tx, new, b'{"no": "envelope"}')
         said = ("https://lab.example/qa", tx.now, "*", None, "signature", lab, *paper)
         evidence.add(tx, [evidence.Record("affiliation", new, *said)])
         evidence.taken(tx, "attestation", "x", "eve")
@@ -74,7 +74,7 @@ def test_an_attestation_about_somebody_else_ends_no_hold(world):
 
     def forge(tx):
         tx.verified()
-        held = people.attach(tx, world.ledger, other, paper)
+        held = people.attach(tx, other, paper)
         evidence.add(tx, [evidence.Record(**{**given.body, **held._asdict()}, pid=other)])
         evidence.taken(tx, "attestation", "x", "eve")
 
@@ -117,7 +117,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     def alone(tx, pid, **more):
         tx.verified()
         about = people.profile(tx, world.ledger.ring, pid) | more
-        body = {"record": people.store_profile(tx, world.ledger, pid, about)}
+        body = {"record": people.store_profile(tx, pid, about)}
         tx.append(kinds.CHANGED, f"k{tx.next_seq}", pid, body, by="eve")
 
     world.ledger.write(lambda tx: alone(tx, pids["ben"], name="Mallory", accounts=["run:mallory", "run:ben"]))
@@ -125,9 +125,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     world.reopen()
     assert problems(world) == ""
     asked = payout.set_payee(world.ledger, pids["ben"], {"name": "Mallory", "iban": IBANS[0]}, by="eve")
-    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
-        "proposals"
-    ]
+    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, [asked], "bob"))["proposals"]
     assert shown["name"] == "ben"
     assert says(shown).startswith("pay ben under ")
     assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]

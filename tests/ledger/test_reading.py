@@ -111,9 +111,9 @@ def test_names_and_sums_are_those_that_were_verified(world, monkeypatch):
     monkeypatch.setattr(audit, "read", then_lie)
     made = world.ledger.rehearse(lambda tx: book.free_id(tx, "x"))
     run = world.run(simple_rows({"ann": 1, "ben": 1}))
-    drafted = settle.draft(world.ledger, run, settle.Terms(10**7, "EUR", "ann", source="run"), dry_run=True)
+    drafted = settle.draft(world.ledger.dry(), run, settle.Terms(10**7, "EUR", "ann", source="run"))
     assert drafted.amounts[pids["ben"]][0] == 5_000_000
-    made = payout.create(world.ledger, "p1", "EUR", "cat", dry_run=True)
+    made = payout.create(world.ledger.dry(), "p1", "EUR", "cat")
     assert {item.pid: item.amount for item in made.batch.payments}[pids["ben"]] == 5_000_000
 
 

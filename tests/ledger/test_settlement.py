@@ -373,11 +373,11 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
     with pytest.raises(
         ConflictError, match=r"ann is flagged .admin-flag by lab on 2026-01-31., and a person"
     ):
-        release(world.ledger, sid, dry_run=True)
+        release(world.ledger.dry(), sid)
     say("ANML_FLAG_LIFTED", ann)
-    assert release(world.ledger, sid, dry_run=True).waiting == {}
+    assert release(world.ledger.dry(), sid).waiting == {}
     world.ledger.write(lambda tx: two_people.revoke_key(tx, key, "ann", compromised=True))
-    waiting = release(world.ledger, sid, dry_run=True).waiting
+    waiting = release(world.ledger.dry(), sid).waiting
     assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
 
 
@@ -415,10 +415,10 @@ def test_dry_runs_leave_nothing_behind(world):
     folder = world.run(simple_rows({"ann": 1}))
     with world.ledger.read() as connection:
         before = len(list(events(connection)))
-    shown = settle.draft(world.ledger, folder, settle.Terms(10**6, "EUR", "ann", source="run"), dry_run=True)
+    shown = settle.draft(world.ledger.dry(), folder, settle.Terms(10**6, "EUR", "ann", source="run"))
     assert list(shown.amounts.values()) == [(10**6, UNIT)]
     made = world.draft(folder, "1")
-    settle.approve(world.ledger, made.id, "bob", dry_run=True)
+    settle.approve(world.ledger.dry(), made.id, "bob")
     with world.ledger.read() as connection:
         assert settlements(connection)[made.id].state == "drafted"
         assert len(list(events(connection))) == before + 2

@@ -274,7 +274,7 @@ def test_consensus_by_hand(place):
 
 
 def test_agreement_is_reproduction_only_when_asked_for(place):
-    plain = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"), dry_run=True)
+    plain = import_file(place.ledger.dry(), Import(DATA / "crowd_long.csv", "crowd-long"))
     assert set(plain.rows["level"]) == {"self-attested"}
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long", agreement=True))
     assert found.rows.select("item", "level").rows() == [

@@ -44,7 +44,7 @@ def first_books(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     pids = world.establish("ada", "bea")
     world.pay_to(pids["ada"], {"name": "Ada Lovelace", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"ada": 3, "bea": 1, "cem": 1})), "10")
-    said = {"text": "I did four rows", "ledger": world.ledger, "recorded_by": "cat"}
+    said = {"text": "I did four rows", "recorded_by": "cat"}
     world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
     release(world.ledger, sid, by="cat")

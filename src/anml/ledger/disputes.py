@@ -11,7 +11,6 @@ from anml.ledger import kinds, people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Answer, Dispute, Disputes
 from anml.ledger.state import loaded
-from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
 
 LONGEST_TEXT = 4_000
@@ -25,8 +24,7 @@ def everything(connection: sa.Connection) -> list[Dispute]:
 
 def open_dispute(
     tx: Writer, sid: str, pid: str, reason: str, key: str, by: str | None = None,
-    *, text: str = "", ledger: Ledger | None = None, recorded_by: str | None = None,
-    own: Mapping[str, str] | None = None,
+    *, text: str = "", recorded_by: str | None = None, own: Mapping[str, str] | None = None,
 ) -> Event:  # fmt: skip
     """Open a dispute; without `by` the contributor's own, written down by `recorded_by`, or signed: `own`."""
     who = tx.who(by if by is not None else recorded_by)
@@ -34,14 +32,14 @@ def open_dispute(
     if own is not None:
         body |= {"key": own["key"], "signed": own["signed"]}
     salt = None if own is None else own["salt"]
-    return _append(tx, ledger, kinds.OPENED, f"dispute/{key}", pid, body, sid, who, text, salt)
+    return _append(tx, kinds.OPENED, f"dispute/{key}", pid, body, sid, who, text, salt)
 
 
-def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str, *, ledger: Ledger | None = None) -> Event:
+def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str) -> Event:
     """Answer a dispute. One that moves money stays open until a second person resolves it."""
     who = tx.who(given.by)
     body = {"outcome": given.outcome, "reason": given.reason, "correction": given.correction}
-    return _append(tx, ledger, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)
+    return _append(tx, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)
 
 
 def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
@@ -57,8 +55,8 @@ def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
 
 
 def _append(
-    tx: Writer, ledger: Ledger | None, kind: str, key: str, pid: str, body: dict[str, Any], sid: str,
-    who: str, text: str, salt: str | None = None,
+    tx: Writer, kind: str, key: str, pid: str, body: dict[str, Any], sid: str, who: str, text: str,
+    salt: str | None = None,
 ) -> Event:  # fmt: skip
     """A step with words, once: a paper differs each time it is sealed, so only the rest is compared."""
 
@@ -67,17 +65,17 @@ def _append(
 
     if repeated := tx.repeated(kind, key, pid, body, who, same):
         return repeated
-    return tx.append(kind, key, pid, {**body, **words(tx, ledger, pid, text, salt)._asdict()}, sid, who)
+    return tx.append(kind, key, pid, {**body, **words(tx, pid, text, salt)._asdict()}, sid, who)
 
 
-def words(tx: Writer, ledger: Ledger | None, pid: str, text: str, salt: str | None = None) -> people.Paper:
+def words(tx: Writer, pid: str, text: str, salt: str | None = None) -> people.Paper:
     """What somebody wrote about a contributor, kept where it can be erased; with their own salt if given."""
-    if not text.strip() or ledger is None:
+    if not text.strip():
         return people.Paper()
     if len(text) > LONGEST_TEXT:
         raise InputError(f"what is written in a dispute has up to {LONGEST_TEXT} letters, got {len(text)}")
     if pid not in tx.state.people.since:
         raise ConflictError(f"there is no contributor {pid!r} in this ledger")
     if salt is not None:
-        return people.attach(tx, ledger, pid, canonical({"text": text, "salt": salt}))
-    return people.attach_values(tx, ledger, pid, {"text": text.strip()})
+        return people.attach(tx, pid, canonical({"text": text, "salt": salt}))
+    return people.attach_values(tx, pid, {"text": text.strip()})

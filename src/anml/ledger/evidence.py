@@ -17,7 +17,6 @@ from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog, FileLog
 from anml.ledger.state import Where, loaded
-from anml.ledger.store import Ledger
 from anml.ledger.times import moment, seconds, stamp
 from anml.ledger.writer import Writer
 
@@ -64,7 +63,7 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
     return tx.append(kinds.TAKEN, f"taken/{tx.next_seq}", about, {"what": what}, by=tx.who(by))
 
 
-def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None = None) -> list[Event]:
+def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[Event]:
     """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
     known = tx.state.part(Keys).known
     payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
@@ -78,7 +77,7 @@ def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None 
     kinds_said = [PROPERTIES[one_of("property", name, PROPERTIES)] for name in said.properties]
     records = []
     for pid, scope in _subjects(tx, said):
-        paper = people.attach(tx, ledger, pid, envelope)
+        paper = people.attach(tx, pid, envelope)
         records += [
             Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, *paper)
             for kind in kinds_said

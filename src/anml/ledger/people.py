@@ -32,18 +32,18 @@ class Paper(NamedTuple):
     sealed: str = ""
 
 
-def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -> dict[str, str]:
+def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
-    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
+    handles = {name: tx.ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
     known = _owners(tx, list(handles.values()))
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
     for name, handle in handles.items():
         if handle in known:
             continue
-        pid = known[handle] = ledger.new_id()
-        key, salt = ledger.entropy(32), ledger.entropy(16).hex()
-        wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
-        sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
+        pid = known[handle] = tx.ledger.new_id()
+        key, salt = tx.ledger.entropy(32), tx.ledger.entropy(16).hex()
+        wrapped = seal(tx.ledger.ring.master, key, f"key/{pid}", tx.ledger.entropy)
+        sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", tx.ledger.entropy)
         rows[person_key].append({"pid": pid, "wrapped": wrapped})
         rows[person].append({"pid": pid, "sealed": sealed})
         rows[alias].append({"handle": handle, "pid": pid, "salt": salt})
@@ -123,44 +123,44 @@ def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, A
     return found
 
 
-def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> str:
+def store_profile(tx: Writer, pid: str, values: dict[str, Any]) -> str:
     """Put new personal data in place of the old; returns what the log is to hold of them."""
     wrapped = _wrapped(tx.connection, pid)
-    key = unseal(ledger.ring.master, wrapped, f"key/{pid}")
-    sealed = seal(key, canonical(values), f"person/{pid}", ledger.entropy)
+    key = unseal(tx.ledger.ring.master, wrapped, f"key/{pid}")
+    sealed = seal(key, canonical(values), f"person/{pid}", tx.ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
     tx.reading.held.profiles[pid] = (wrapped, sealed)
     return record_digest(pid, wrapped, sealed)
 
 
-def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) -> str:
+def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
     """Let a name lead to a contributor; returns what the log is to hold of it."""
-    handle, salt = ledger.ring.handle(namespace, value), ledger.entropy(16).hex()
+    handle, salt = tx.ledger.ring.handle(namespace, value), tx.ledger.entropy(16).hex()
     tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
     tx.reading.held.owners[handle] = pid
     return alias_digest(handle, pid, salt)
 
 
-def change_email(tx: Writer, ledger: Ledger, pid: str, email: str, by: str | None) -> Event:
+def change_email(tx: Writer, pid: str, email: str, by: str | None) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
-    body = {"record": store_profile(tx, ledger, pid, profile(tx, ledger.ring, pid) | {"email": email})}
+    body = {"record": store_profile(tx, pid, profile(tx, tx.ledger.ring, pid) | {"email": email})}
     return tx.append(kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, body, by=tx.who(by))
 
 
-def owner_of_account(tx: Writer, ledger: Ledger, iban: str) -> str | None:
+def owner_of_account(tx: Writer, iban: str) -> str | None:
     """Whose bank account this is; None where it is nobody's."""
-    handle = ledger.ring.handle(PAYEE, iban)
+    handle = tx.ledger.ring.handle(PAYEE, iban)
     return _owners(tx, [handle]).get(handle)
 
 
-def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
+def attach(tx: Writer, pid: str, data: bytes) -> Paper:
     """Keep a paper about a contributor where it can be erased; returns its hashes for the log."""
     name = sha256(data)
     sealed = _sealed(tx.connection, pid, name)
     if sealed is None:
-        key = unseal(ledger.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
-        sealed = seal(key, data, f"document/{pid}/{name}", ledger.entropy)
+        key = unseal(tx.ledger.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
+        sealed = seal(key, data, f"document/{pid}/{name}", tx.ledger.entropy)
         tx.connection.execute(sa.insert(person_document).values(sha256=name, pid=pid, sealed=sealed))
     return Paper(name, sha256(sealed))
 
@@ -176,9 +176,9 @@ def _sealed(connection: sa.Connection, pid: str, name: str) -> bytes | None:
     return connection.scalar(sa.select(person_document.c.sealed).where(place))
 
 
-def attach_values(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> Paper:
+def attach_values(tx: Writer, pid: str, values: dict[str, Any]) -> Paper:
     """Keep plain values about a contributor; salted, so that nobody can guess at them from the log."""
-    return attach(tx, ledger, pid, canonical({**values, "salt": ledger.entropy(16).hex()}))
+    return attach(tx, pid, canonical({**values, "salt": tx.ledger.entropy(16).hex()}))
 
 
 def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> bytes | None:

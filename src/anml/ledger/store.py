@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -20,9 +21,9 @@ from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, lo
 from anml.ledger.kinds import CREATED
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.state import loaded
-from anml.ledger.times import stamp
 from anml.ledger.writer import Memory, Writer
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Clock = Callable[[], datetime]
 
@@ -53,6 +54,7 @@ class Ledger:
     signers: Signers = field(default_factory=Signers)
     entropy: Callable[[int], bytes] = os.urandom
     memory: Memory = field(default_factory=Memory, repr=False, compare=False)
+    dry_run: bool = False
 
     @property
     def ring(self) -> KeyRing:
@@ -63,10 +65,12 @@ class Ledger:
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""
+        if self.dry_run:
+            return self.rehearse(work)
         return transact(self.engine, lambda connection: self._run(connection, work, kept=True))
 
     def _run(self, connection: sa.Connection, work: Callable[[Writer], T], *, kept: bool) -> T:
-        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
+        writer = Writer(connection, self)
         result = work(writer)
         writer.close(kept=kept)
         return result
@@ -78,9 +82,9 @@ class Ledger:
             transaction.rollback()
             return result
 
-    def carry_out(self, work: Callable[[Writer], T], *, dry_run: bool) -> T:
-        """Write, or only rehearse."""
-        return self.rehearse(work) if dry_run else self.write(work)
+    def dry(self) -> "Ledger":
+        """The same ledger, in which whatever is written is taken back."""
+        return replace(self, dry_run=True)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -96,6 +100,16 @@ class Ledger:
     def close(self) -> None:
         """Give back the connections."""
         self.engine.dispose()
+
+
+def written(step: Callable[Concatenate[Writer, P], T]) -> Callable[Concatenate[Ledger, P], T]:
+    """A step of a transaction as one of its own: called with the ledger in place of the transaction."""
+
+    @wraps(step)
+    def run(ledger: Ledger, /, *args: P.args, **more: P.kwargs) -> T:
+        return ledger.write(lambda tx: step(tx, *args, **more))
+
+    return run
 
 
 def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
@@ -148,29 +162,29 @@ def create(
             if not own.exists():
                 own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 create_signer(own, password)
-            _initialise(connection, clock, charter, ring, signers, own)
+            made = Ledger(engine, ring, clock, signers=signers)
+            _initialise(connection, made, charter, own)
     except BaseException:
         engine.dispose()
         if is_new and path is not None:
             path.unlink(missing_ok=True)
         raise
     (folder / UNFINISHED).unlink(missing_ok=True)
-    return Ledger(engine, ring, clock, signers=signers)
+    return made
 
 
-def _initialise(
-    connection: sa.Connection, clock: Clock, charter: Charter, ring: KeyRing, signers: Signers, own: Path
-) -> None:
+def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: Path) -> None:
     schema.create_all(connection)
+    ring = made.ring
     connection.execute(sa.insert(schema.meta).values(name="origin", value=ring.origin))
     body = {
         "origin": ring.origin,
         "public": public_text(ring.public),
-        "founder_key": public_text(from_file(own, signers.password).public),
+        "founder_key": public_text(from_file(own, made.signers.password).public),
         "decisions": True,
         **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
     }
-    writer = Writer(connection, stamp(clock()), ring, signers)
+    writer = Writer(connection, made)
     writer.append(CREATED, CREATED, "", body, by=charter.founder)
     writer.close()
 

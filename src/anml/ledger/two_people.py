@@ -15,7 +15,6 @@ from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Payees, Proposal, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.store import Ledger
 from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
 
@@ -46,19 +45,19 @@ def drop(tx: Writer, number: int, by: str | None) -> Event:
     return tx.append(kinds.DROPPED, key, found.subject, {"proposal": number}, by=tx.who(by))
 
 
-def confirm(tx: Writer, ledger: Ledger, number: int, by: str | None) -> Event:
+def confirm(tx: Writer, number: int, by: str | None) -> Event:
     """Carry out a proposal as the second person."""
     found = tx.verified().state.part(Proposals).open(number)
-    added = _CARRY_OUT[found.step](tx, ledger, found) if found.step in _CARRY_OUT else {}
+    added = _CARRY_OUT[found.step](tx, found) if found.step in _CARRY_OUT else {}
     body = {**found.body, "proposal": number, **added}
     return tx.append(
         found.step, f"proposal/{number}/confirmed", found.subject, body, found.settlement, tx.who(by)
     )
 
 
-def _paper(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+def _paper(tx: Writer, found: Proposal) -> dict[str, Any]:
     tx.state.people.require(found.subject)
-    return plain(tx.connection, ledger.ring, found.subject, found.paper)
+    return plain(tx.connection, tx.ledger.ring, found.subject, found.paper)
 
 
 def plain(connection: sa.Connection, ring: keys.KeyRing, pid: str, paper: str) -> dict[str, Any]:
@@ -67,18 +66,18 @@ def plain(connection: sa.Connection, ring: keys.KeyRing, pid: str, paper: str) -
     return {name: value for name, value in values.items() if name != "salt"}
 
 
-def _set_payee(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    pid, changes = found.subject, _paper(tx, ledger, found)
-    old = people.profile(tx, ledger.ring, pid)
+def _set_payee(tx: Writer, found: Proposal) -> dict[str, Any]:
+    pid, changes = found.subject, _paper(tx, found)
+    old = people.profile(tx, tx.ledger.ring, pid)
     claim, iban = "", changes.get("iban")
-    if iban and iban != old.get("iban") and not _owned(tx, ledger, iban, pid):
-        claim = people.add_alias(tx, ledger, people.PAYEE, iban, pid)
-    return {"record": people.store_profile(tx, ledger, pid, {**old, **changes}), "payee": claim}
+    if iban and iban != old.get("iban") and not _owned(tx, iban, pid):
+        claim = people.add_alias(tx, people.PAYEE, iban, pid)
+    return {"record": people.store_profile(tx, pid, {**old, **changes}), "payee": claim}
 
 
-def _owned(tx: Writer, ledger: Ledger, iban: str, pid: str) -> bool:
+def _owned(tx: Writer, iban: str, pid: str) -> bool:
     """Whether a bank account is on record as this person's; an error where it is another's."""
-    owner = people.owner_of_account(tx, ledger, iban)
+    owner = people.owner_of_account(tx, iban)
     if owner is not None and tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
         raise ConflictError(
             f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
@@ -86,25 +85,25 @@ def _owned(tx: Writer, ledger: Ledger, iban: str, pid: str) -> bool:
     return owner is not None
 
 
-def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    pid, said = found.subject, _paper(tx, ledger, found)
+def _map(tx: Writer, found: Proposal) -> dict[str, Any]:
+    pid, said = found.subject, _paper(tx, found)
     source, name = said["source"], said["account"]
-    if people.lookup_all(tx, ledger.ring, source, [name]):
+    if people.lookup_all(tx, tx.ledger.ring, source, [name]):
         raise ConflictError("this account has a record of its own by now; map it again")
-    account = people.add_alias(tx, ledger, people.ACCOUNT, f"{source}\x00{name}", pid)
-    old = people.profile(tx, ledger.ring, pid)
+    account = people.add_alias(tx, people.ACCOUNT, f"{source}\x00{name}", pid)
+    old = people.profile(tx, tx.ledger.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
-    record = people.store_profile(tx, ledger, pid, {**old, "accounts": accounts})
+    record = people.store_profile(tx, pid, {**old, "accounts": accounts})
     return {"record": record, "account": account}
 
 
-def _erase(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+def _erase(tx: Writer, found: Proposal) -> dict[str, Any]:
     people.delete(tx, found.subject)
     return {}
 
 
 # What a step does and adds to its entry when it is confirmed, beside what was proposed.
-_CARRY_OUT: dict[str, Callable[[Writer, Ledger, Proposal], dict[str, Any]]] = {
+_CARRY_OUT: dict[str, Callable[[Writer, Proposal], dict[str, Any]]] = {
     kinds.PAYEE_SET: _set_payee,
     kinds.MAPPED: _map,
     kinds.ERASED: _erase,
@@ -112,33 +111,29 @@ _CARRY_OUT: dict[str, Callable[[Writer, Ledger, Proposal], dict[str, Any]]] = {
 }
 
 
-def propose_payee(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, str], by: str | None) -> Event:
+def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None) -> Event:
     """Propose a name and bank details to pay somebody under."""
     tx.state.people.require(pid)
     if iban := changes.get("iban"):
-        _owned(tx, ledger, iban, pid)
+        _owned(tx, iban, pid)
     # The paper holds all of it, so that the last one that two people signed is all there is.
     agreed = tx.state.part(Payees).paper.get(pid, "")
-    whole = {**plain(tx.connection, ledger.ring, pid, agreed), **changes}
-    return _propose_sealed(tx, ledger, kinds.PAYEE_SET, pid, whole, by)
+    whole = {**plain(tx.connection, tx.ledger.ring, pid, agreed), **changes}
+    return _propose_sealed(tx, kinds.PAYEE_SET, pid, whole, by)
 
 
-def propose_account(
-    tx: Writer, ledger: Ledger, source: str, name: str, pid: str, by: str | None
-) -> Event | None:
+def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
-    old = people.lookup_all(tx, ledger.ring, source, [name]).get(name)
+    old = people.lookup_all(tx, tx.ledger.ring, source, [name]).get(name)
     into = tx.state.people.resolve(pid)
     if old is None:
-        return _propose_sealed(tx, ledger, kinds.MAPPED, into, {"source": source, "account": name}, by)
+        return _propose_sealed(tx, kinds.MAPPED, into, {"source": source, "account": name}, by)
     return None if old == into else propose(tx, kinds.MERGED, old, {"into": into}, by)
 
 
-def _propose_sealed(
-    tx: Writer, ledger: Ledger, step: str, pid: str, values: dict[str, Any], by: str | None
-) -> Event:
-    paper = people.attach_values(tx, ledger, pid, values)
+def _propose_sealed(tx: Writer, step: str, pid: str, values: dict[str, Any], by: str | None) -> Event:
+    paper = people.attach_values(tx, pid, values)
     return propose(tx, step, pid, {"digest": paper.paper}, by, paper)
 
 

@@ -58,7 +58,6 @@ def open_(
             raise InputError("give a --reason and --text, or an --appeal that has both")
         name, made = pay.disputes.open_dispute(
             book, sid, pid, reason or "", text=text, key=key, as_staff=own, by=at.by, signed=signed,
-            dry_run=at.dry_run,
         )  # fmt: skip
     done = "Would open" if at.dry_run else "Opened"
     at.show({"dispute": name, "entry": made.seq, "dry_run": at.dry_run}, [f"{done} dispute {name}."])
@@ -83,7 +82,6 @@ def answer(
         sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
         given, made = pay.disputes.answer(
             book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=at.by,
-            dry_run=at.dry_run,
         )  # fmt: skip
         shown = people.names.names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
@@ -104,7 +102,7 @@ def resolve(
     """Post the correction of an answer, as a second person."""
     with at.opened() as book:
         sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
-        content = book.rehearse(lambda tx: ledger.review.resolution(tx, book, sid, pid, at.by))
+        content = book.rehearse(lambda tx: ledger.review.resolution(tx, sid, pid, at.by))
         answer = content["answer"]
         correction, held = show_amount(answer["correction"]), show_amount(content["held"])
         lines = [
@@ -115,9 +113,7 @@ def resolve(
             f"{content['currency']} more, on top of {held} held.",
         ]
         seen = at.agreed(content, lines)
-        made, currency = pay.disputes.resolve(
-            book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run
-        )
+        made, currency = pay.disputes.resolve(book, sid, pid, key=key, by=at.by, seen=seen)
         shown = people.names.names_of(book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
     posted = made.body["correction"]
@@ -139,7 +135,7 @@ def reverse(
     micro = parse_amount(amount)
     with at.opened() as book:
         sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
-        made = ledger.steps.reverse(book, sid, pid, micro, reason, at.by, dry_run=at.dry_run)
+        made = ledger.steps.reverse(book, sid, pid, micro, reason, at.by)
         lines, done, names = ["Would propose it."], False, people.names.names_of(book)
         if not at.dry_run:
             lines, done = proposed(book, [made.seq], f"{amount} back from {names.get(pid, pid)}")

@@ -156,7 +156,7 @@ def import_(
         file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
     )
     with at.opened() as book:
-        found = ledger.imports.import_file(book, request, dry_run=at.dry_run)
+        found = ledger.imports.import_file(book, request)
     warn(found.warnings)
     out = None if at.dry_run else out
     if out is not None:
@@ -197,7 +197,7 @@ def attest(
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
     with at.opened() as book:
-        made = ledger.attest.take_files(book, envelopes, until, by=at.by, dry_run=at.dry_run)
+        made = ledger.attest.take_files(book, envelopes, until, by=at.by)
         names = people.names.names_of(book)
     taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
     lines = [f"entry {e['entry']}: {e['kind']} for {names.get(e['contributor'], '')}" for e in taken]
@@ -214,7 +214,7 @@ def erase(
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     with at.opened() as book:
         pid = people.names.find_person(book, who)
-        left = people.erase.erase(book, pid, by=at.by, anyway=anyway, dry_run=at.dry_run)
+        left = people.erase.erase(book, pid, by=at.by, anyway=anyway)
         if left.proposal is not None:
             said, done = proposed(book, [left.proposal], f"erasing {pid}, with money or an appeal still open")
             at.show({**left._asdict(), "erased": done}, said)

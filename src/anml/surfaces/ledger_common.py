@@ -62,7 +62,7 @@ class Desk:
     def opened(self, *, acts: bool = True) -> AbstractContextManager[Book]:
         """The ledger, closed at the end; `by` acts in it, with the key `sign`, or nobody does."""
         who = (self.sign, self.by) if acts else (None, None)
-        return ledger.ledgers.opened(self.place(), self.keys, *who, ask_password)
+        return ledger.ledgers.opened(self.place(), self.keys, *who, ask_password, dry_run=self.dry_run)
 
     def read_policy(self) -> Policy:
         """How evidence becomes v."""

@@ -101,7 +101,7 @@ def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> Rules
 def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
     if manifest is not None:
         check_place(manifest)
-    made = pay.settle.draft(book, run, terms, dry_run=at.dry_run)
+    made = pay.settle.draft(book, run, terms)
     if manifest is not None and not at.dry_run:
         write_file(manifest, canonical(made.manifest))
     warn(made.warnings)
@@ -128,10 +128,10 @@ def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest:
 
 
 def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
-    content = book.rehearse(lambda tx: ledger.review.approval(tx, book, sid, at.by))
+    content = book.rehearse(lambda tx: ledger.review.approval(tx, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
-    made = pay.settle.approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
+    made = pay.settle.approve(book, sid, at.by, because=because, seen=seen)
     found = pay.settle.settlements(book)[sid]
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
     done = "Would post" if at.dry_run else "Posted"
@@ -149,7 +149,7 @@ def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
     for name in ("hold", "pay"):
         decided[name] = people.names.find_people(book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
-    done = pay.release.release(book, sid, **how, dry_run=True)
+    done = pay.release.release(book.dry(), sid, **how)
     names, currency, seen = done.names, done.currency, ledger.review.named(pay.release.against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
@@ -172,7 +172,7 @@ def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
 
 
 def _withdraw(at: Desk, book: Book, sid: str) -> None:
-    pay.settle.withdraw(book, sid, at.by, dry_run=at.dry_run)
+    pay.settle.withdraw(book, sid, at.by)
     done = "Would withdraw" if at.dry_run else "Withdrew"
     at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 

@@ -129,7 +129,7 @@ def confirm(
             ledger.steps.drop_all(book, chosen, who)
             at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
             return
-        content = book.rehearse(lambda tx: ledger.review.proposals(tx, book, chosen, who))
+        content = book.rehearse(lambda tx: ledger.review.proposals(tx, chosen, who))
         asked = content["proposals"]
         said = {
             p["proposal"]: f"{ledger.steps.says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked

@@ -140,7 +140,7 @@ def payout(
             listed = people.names.by_person(book, pay.payout.read_bank_list(bank_list), bank_list.name)
         made = pay.payout.create(
             book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
-            checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
+            checkpoint=checkpoint, listed=listed,
         )  # fmt: skip
         more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
                 "files": list(map(str, made.files))}  # fmt: skip
@@ -152,14 +152,14 @@ def _close(at: Desk, book: Book, batch: str, contributor: list[str] | None, paid
     batch, seen = people.names.exact(batch, "batch"), None
     chosen = None if contributor is None else people.names.find_people(book, contributor)
     if not paid:
-        content = book.rehearse(lambda tx: ledger.review.came_back(tx, book, batch, chosen or [], at.by))
+        content = book.rehearse(lambda tx: ledger.review.came_back(tx, batch, chosen or [], at.by))
         lines = [
             f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
             f"{batch} came back, and will be paid again"
             for item in content["payments"]
         ]
         seen = at.agreed(content, lines)
-    done = pay.payout.close(book, batch, chosen, paid=paid, by=at.by, seen=seen, dry_run=at.dry_run)
+    done = pay.payout.close(book, batch, chosen, paid=paid, by=at.by, seen=seen)
     _show_batch(at, book, done, {})
 
 

@@ -33,9 +33,7 @@ def place(paid):
         ),
         kinds.NAMED: write(lambda tx: two_people.propose(tx, kinds.NAMED, pids["ada"], {"on": True}, "ann")),
         kinds.PAYEE_SET: payout.set_payee(world.ledger, pids["ada"], {"name": "Ada", "iban": IBAN}, "ann"),
-        kinds.MAPPED: write(
-            lambda tx: two_people.propose_account(tx, world.ledger, "pf", "ada.l", pids["ada"], "ann")
-        ),
+        kinds.MAPPED: write(lambda tx: two_people.propose_account(tx, "pf", "ada.l", pids["ada"], "ann")),
         kinds.MERGED: write(
             lambda tx: two_people.propose(tx, kinds.MERGED, pids["bea"], {"into": pids["ada"]}, "ann")
         ),
@@ -98,7 +96,7 @@ def test_a_ledger_says_whether_one_person_keeps_it(place, tmp_path):
 
 def test_a_rehearsed_reversal_asks_nobody(place):
     size = place.size()
-    steps.reverse(place.ledger, *_of(place), 1, "fraud", "ann", dry_run=True)
+    steps.reverse(place.ledger.dry(), *_of(place), 1, "fraud", "ann")
     assert place.size() == size
 
 

@@ -49,7 +49,7 @@ def test_below_the_threshold_it_is_carried(paid):
 
 def test_a_dry_run_pays_nobody(paid):
     size = paid.world.size()
-    assert payout.create(paid.ledger, "p1", "EUR", "cat", dry_run=True).batch.total == 10_000_000
+    assert payout.create(paid.ledger.dry(), "p1", "EUR", "cat").batch.total == 10_000_000
     assert paid.world.size() == size
 
 

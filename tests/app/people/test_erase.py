@@ -12,7 +12,7 @@ def test_with_money_open_it_is_refused_unless_it_is_wanted_all_the_same(paid):
     ada = paid.pids["ada"]
     with pytest.raises(ConflictError, match=f"contributor {ada} still has 7.50 EUR open; pay"):
         erase(paid.ledger, ada)
-    found = erase(paid.ledger, ada, anyway=True, dry_run=True)
+    found = erase(paid.ledger.dry(), ada, anyway=True)
     assert found.unpaid == {"EUR": 7_500_001}
     assert paid.sid in found.settlements
     with paid.ledger.read() as connection:

@@ -52,7 +52,7 @@ class Imported(NamedTuple):
     warnings: list[str]
 
 
-def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Imported:
+def import_file(ledger: Ledger, request: Import) -> Imported:
     """Read a file and record what it shows."""
     file = File(request.path)
     format, found = read_export(file, request.format, request.columns)
@@ -63,8 +63,8 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
 
     def work(tx: Writer) -> Imported:
         named = set(found.rows["contributor"]) | (set(found.evidence["issuer"]) - set(PLATFORMS))
-        pids = people.register(tx, ledger, source, named)
-        _contributions(tx, ledger, found, pids, batch, source, request.domain)
+        pids = people.register(tx, source, named)
+        _contributions(tx, found, pids, batch, source, request.domain)
         records = _records(found, pids, batch, source)
         for item, who in agreement(found.rows).iter_rows() if request.agreement else ():
             scope = evidence.item_scope(batch, item)
@@ -89,11 +89,11 @@ def import_file(ledger: Ledger, request: Import, *, dry_run: bool = False) -> Im
         said = [*found.warnings, *looks]
         return Imported(batch, format, source, rows, mine, new, scored, said)
 
-    return ledger.carry_out(work, dry_run=dry_run)
+    return ledger.write(work)
 
 
 def _contributions(
-    tx: Writer, ledger: Ledger, found: Contributions, pids: dict[str, str], batch: str, source: str,
+    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str,
     domain: str,
 ) -> None:  # fmt: skip
     counts = Counter[str]()
@@ -110,7 +110,7 @@ def _contributions(
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
             # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
             judged = tasks.get(pid)
-            paper = people.attach_values(tx, ledger, pid, {"tasks": judged}) if judged else people.Paper()
+            paper = people.attach_values(tx, pid, {"tasks": judged}) if judged else people.Paper()
             body |= paper._asdict()
             tx.append(CONTRIBUTION, key, pid, body)
 

@@ -9,9 +9,12 @@ from anml.ledger.keys import from_environment as password_from_environment
 from anml.ledger.keys import public_text, read_public
 from anml.ledger.log import Event
 from anml.ledger.parts import Keys
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 
 __all__ = ["known_keys", "new_key", "password_from_environment", "public_key", "revoke_key", "trust_key"]
+
+
+revoke_key = written(two_people.revoke_key)
 
 
 def public_key(ledger: Ledger) -> str:
@@ -26,11 +29,6 @@ def trust_key(
     """Propose to trust a public key, given as text or as a file; somebody else confirms it."""
     raw, allowed = read_public(public), None if may is None else list(may)
     return ledger.write(lambda tx: two_people.propose_key(tx, owner, raw, allowed, since, until, by))
-
-
-def revoke_key(ledger: Ledger, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
-    """Stop trusting a key from now on, or altogether where it leaked."""
-    return ledger.write(lambda tx: two_people.revoke_key(tx, name, by, compromised=compromised))
 
 
 def known_keys(ledger: Ledger) -> list[dict[str, Any]]:

@@ -46,10 +46,10 @@ def make(
 @contextmanager
 def opened(
     url: str, keys: Path | None = None, sign: Path | None = None, by: str | None = None,
-    password: Password = from_environment,
+    password: Password = from_environment, *, dry_run: bool = False,
 ) -> Iterator[Ledger]:  # fmt: skip
     """An open ledger, closed at the end; `by` acts in it, with the key `sign`, opened by `password`."""
-    ledger = open_ledger(url, keys, sign=sign)
+    ledger = replace(open_ledger(url, keys, sign=sign), dry_run=dry_run)
     ledger.signers.name, ledger.signers.password = by, password
     try:
         # A full disk, a lost connection: the transaction was taken back, and the reason is said.

@@ -46,7 +46,7 @@ def _second(
     rule(tx.state, first, made, said)
 
 
-def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dict[str, Any]:
+def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
     """A draft with every line of it, beside what the same people got in the settlement before."""
     reading = tx.verified()
     known = tx.state.part(Settlements)
@@ -60,7 +60,7 @@ def approval(tx: Writer, ledger: Ledger, sid: str, by: str | None = None) -> dic
     posted = [one for one in known.found.values() if one.state == "posted" and one.currency == found.currency]
     before = max(((one == replaced, one.entries[1], one.id) for one in posted), default=(0, 0, None))[2]
     got = {pid: tx.state.credits.net(before, pid) for pid in tx.state.credits.of(before)} if before else {}
-    names, given = shown_names(ledger, reading), amounts(made)
+    names, given = shown_names(tx.ledger, reading), amounts(made)
     below, rows = tx.state.below(found), sum(line["rows"] for line in made["contributors"]) or 1
     lines = [
         {"contributor": line["pid"], "name": names.get(line["pid"], ""), "multiplier": line["multiplier"],
@@ -95,13 +95,13 @@ def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def proposals(tx: Writer, ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:
+def proposals(tx: Writer, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:
     """Proposals as they would be carried out, with bank details as they are and as they would be."""
     reading = tx.verified()
-    names, known = shown_names(ledger, reading), tx.state.part(Proposals)
+    names, known = shown_names(tx.ledger, reading), tx.state.part(Proposals)
     for found in map(known.open, numbers):
         _second(tx, found.step, by, found.by, "proposed this; a second person must confirm it")
-    shown = [proposal(tx.connection, ledger, known.open(number), names, tx.state) for number in numbers]
+    shown = [proposal(tx.connection, tx.ledger, known.open(number), names, tx.state) for number in numbers]
     return {"step": "confirm", "proposals": shown}
 
 
@@ -123,7 +123,7 @@ def proposal(
     }  # fmt: skip
 
 
-def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
+def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
     """A dispute with its answer, and the correction that would be posted."""
     reading = tx.verified()
     found = tx.state.part(Settlements).get(sid)
@@ -133,22 +133,22 @@ def resolution(tx: Writer, ledger: Ledger, sid: str, pid: str, by: str | None = 
     for first, said, rule in ((asked.answer.by, "answered", second_person), (asked.by, "opened", apart)):
         _second(tx, kinds.RESOLVED, by, first, f"{said} this dispute; a second person must resolve it", rule)
     texts = {
-        side: people.attached_values(tx.connection, ledger.ring, pid, paper).get("text", "")
+        side: people.attached_values(tx.connection, tx.ledger.ring, pid, paper).get("text", "")
         for side, paper in (("asked", asked.paper), ("answered", asked.answer_paper))
     }
     return {
         "step": kinds.RESOLVED, "settlement": sid, "contributor": pid,
-        "name": shown_names(ledger, reading).get(pid, pid), "reason": asked.reason, "opened_by": asked.by,
+        "name": shown_names(tx.ledger, reading).get(pid, pid), "reason": asked.reason, "opened_by": asked.by,
         "written_by": "" if asked.key else asked.written_by,
         "answer": asked.answer._asdict(), "words": texts, "currency": found.currency,
         "held": tx.state.balances.get(f"held:{pid}", found.currency, sid),
     }  # fmt: skip
 
 
-def came_back(tx: Writer, ledger: Ledger, batch: str, pids: Sequence[str], by: str | None) -> dict[str, Any]:
+def came_back(tx: Writer, batch: str, pids: Sequence[str], by: str | None) -> dict[str, Any]:
     """Payments of a batch that would be paid again."""
     reading = tx.verified()
-    found, names = tx.state.part(Payouts).get(batch), shown_names(ledger, reading)
+    found, names = tx.state.part(Payouts).get(batch), shown_names(tx.ledger, reading)
     said = "made this batch; a second person must record what came back"
     _second(tx, kinds.CLOSED, by, found.by, said, apart)
     chosen = [item for item in found.payments if item.pid in pids]

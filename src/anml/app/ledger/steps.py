@@ -14,7 +14,7 @@ from anml.ledger.log import Event
 from anml.ledger.parts import Member, Proposals, Staff
 from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
-from anml.ledger.store import Ledger, staff_folder
+from anml.ledger.store import Ledger, staff_folder, written
 from anml.ledger.writer import Writer
 
 
@@ -41,9 +41,14 @@ def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by:
     return ledger.write(lambda tx: two_people.recover(tx, name, raw, signer, by))
 
 
-def mend_clock(ledger: Ledger, by: str | None = None) -> Event:
+remove_member = written(two_people.remove_staff)
+reverse = written(book.propose_reversal)
+
+
+@written
+def mend_clock(tx: Writer, by: str | None = None) -> Event:
     """Propose that from now on entries are dated by the clock of whoever confirms it."""
-    return ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, by))
+    return two_people.propose(tx, kinds.CLOCK, "", {}, by)
 
 
 def add_member(
@@ -53,11 +58,6 @@ def add_member(
     raw, chosen = read_public(public), list(roles or kinds.ROLES)
     made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
     return made, made.kind == kinds.STAFF_ADDED
-
-
-def remove_member(ledger: Ledger, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
-    """From now on somebody may act no more; with `compromised`, because their key leaked."""
-    return ledger.write(lambda tx: two_people.remove_staff(tx, name, by, compromised=compromised))
 
 
 def is_single_person(ledger: Ledger) -> bool:
@@ -80,8 +80,8 @@ def confirm_all(
 
     def work(tx: Writer) -> list[Event]:
         if seen is not None:
-            check_seen(proposals(tx, ledger, numbers, by), seen)
-        return [two_people.confirm(tx, ledger, number, by) for number in numbers]
+            check_seen(proposals(tx, numbers, by), seen)
+        return [two_people.confirm(tx, number, by) for number in numbers]
 
     made = ledger.write(work)
     if any(e.kind == kinds.ERASED for e in made):
@@ -92,15 +92,6 @@ def confirm_all(
 def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
     """Take proposals off the list, all or none."""
     return ledger.write(lambda tx: [two_people.drop(tx, number, by) for number in numbers])
-
-
-def reverse(
-    ledger: Ledger, sid: str, pid: str, amount: int, reason: str, by: str | None, *, dry_run: bool = False
-) -> Event:
-    """Propose to take back an amount."""
-    return ledger.carry_out(
-        lambda tx: book.propose_reversal(tx, sid, pid, amount, reason, by), dry_run=dry_run
-    )
 
 
 def says(p: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from anml.ledger import disputes, people
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Answer, Disputes, Settlements
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 
@@ -35,23 +35,17 @@ def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -
     ]
 
 
+@written
 def open_dispute(
-    ledger: Ledger, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
+    tx: Writer, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
     as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
-    dry_run: bool = False,
 ) -> tuple[str, Event]:  # fmt: skip
     """Freeze what a contributor has held; theirs, unless `as_staff`, and whole in what they `signed`."""
     if signed is not None:
         reason, text = signed["reason"], signed["text"]
-    name = key or f"{sid}/{pid}/{reason}"
-
-    def work(tx: Writer) -> Event:
-        staff = tx.who(by) if as_staff else None
-        return disputes.open_dispute(
-            tx, sid, pid, reason, name, staff, text=text, ledger=ledger, recorded_by=by, own=signed
-        )
-
-    return name, ledger.carry_out(work, dry_run=dry_run)
+    name, staff = key or f"{sid}/{pid}/{reason}", tx.who(by) if as_staff else None
+    made = disputes.open_dispute(tx, sid, pid, reason, name, staff, text=text, recorded_by=by, own=signed)
+    return name, made
 
 
 def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
@@ -74,36 +68,28 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
 _APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
 
 
+@written
 def answer(
-    ledger: Ledger, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
-    key: str | None = None, by: str | None = None, dry_run: bool = False,
+    tx: Writer, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
+    key: str | None = None, by: str | None = None,
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
-
-    def work(tx: Writer) -> tuple[Answer, Event]:
-        who = tx.who(by)
-        given = Answer(outcome, reason, who, correction, text)
-        name = key or f"{sid}/{pid}/{outcome}/{who}/{_times(tx, sid, pid)}"
-        return given, disputes.answer(tx, sid, pid, given, name, ledger=ledger)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    given = Answer(outcome, reason, tx.who(by), correction, text)
+    name = key or f"{sid}/{pid}/{outcome}/{given.by}/{_times(tx, sid, pid)}"
+    return given, disputes.answer(tx, sid, pid, given, name)
 
 
+@written
 def resolve(
-    ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
-    seen: str | None = None, dry_run: bool = False,
-) -> tuple[Event, str]:  # fmt: skip
+    tx: Writer, sid: str, pid: str, *, key: str | None = None, by: str | None = None, seen: str | None = None
+) -> tuple[Event, str]:
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
-
-    def work(tx: Writer) -> tuple[Event, str]:
-        if seen is not None:
-            check_seen(resolution(tx, ledger, sid, pid, by), seen)
-        # A contributor may dispute twice; each time is its own step.
-        name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
-        made = disputes.resolve(tx, sid, pid, by, name)
-        return made, tx.state.part(Settlements).get(sid).currency
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    if seen is not None:
+        check_seen(resolution(tx, sid, pid, by), seen)
+    # A contributor may dispute twice; each time is its own step.
+    name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+    made = disputes.resolve(tx, sid, pid, by, name)
+    return made, tx.state.part(Settlements).get(sid).currency
 
 
 def _times(tx: Writer, sid: str, pid: str) -> int:

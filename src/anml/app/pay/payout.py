@@ -22,7 +22,7 @@ from anml.ledger import payouts, people, two_people
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 # What a payee must have given before a rail can pay them.
@@ -42,7 +42,7 @@ class Payout(NamedTuple):
 def create(
     ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
-    listed: Mapping[str, int] | None = None, dry_run: bool = False,
+    listed: Mapping[str, int] | None = None,
 ) -> Payout:  # fmt: skip
     """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
@@ -59,7 +59,7 @@ def create(
         left: dict[str, str] = {}
         if listed is None:
             seen.check(ledger, tx.verified(), checkpoint)
-            why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
+            why = {pid: _not_paid(tx, pid, needed, due[pid] < threshold) for pid in due}
             left = {pid: reason for pid, reason in why.items() if reason}
             if due and left == why:
                 raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
@@ -71,7 +71,7 @@ def create(
         made = tx.state.part(Payouts).get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
         found = Payout(made, payees, left, again=again)
-        if dry_run:
+        if ledger.dry_run:
             return found
         if out is not None and listed is None:
             drafts.update(_drafted(found, payer, tx.verified(), out))
@@ -81,7 +81,7 @@ def create(
 
     drafts: dict[Path, Path] = {}
     with _placed(drafts):
-        return ledger.carry_out(work, dry_run=dry_run)
+        return ledger.write(work)
 
 
 def _first(reasons: Mapping[str, str]) -> str:
@@ -154,21 +154,18 @@ def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) ->
     return {name: values[name] for name in people.DETAILS if values.get(name)}
 
 
+@written
 def close(
-    ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
-    seen: str | None = None, dry_run: bool = False,
+    tx: Writer, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
+    seen: str | None = None,
 ) -> PayoutBatch:  # fmt: skip
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
-
-    def work(tx: Writer) -> PayoutBatch:
-        if seen is not None:
-            check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
-        found = tx.verified().state.part(Payouts).get(batch)
-        chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
-        payouts.close(tx, batch, chosen, by, paid=paid)
-        return tx.state.part(Payouts).get(batch)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    if seen is not None:
+        check_seen(came_back(tx, batch, pids or [], by), seen)
+    found = tx.verified().state.part(Payouts).get(batch)
+    chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
+    payouts.close(tx, batch, chosen, by, paid=paid)
+    return tx.state.part(Payouts).get(batch)
 
 
 def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
@@ -182,13 +179,13 @@ def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | 
     values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
               for pid in sorted(changes)]  # fmt: skip
     return ledger.write(
-        lambda tx: [two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in values]
+        lambda tx: [two_people.propose_payee(tx, pid, given, by).seq for pid, given in values]
     )
 
 
 def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
     """Change where somebody is written to."""
-    ledger.write(lambda tx: people.change_email(tx, ledger, pid, _one_line(email), by))
+    ledger.write(lambda tx: people.change_email(tx, pid, _one_line(email), by))
 
 
 def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
@@ -224,14 +221,14 @@ def _one_line(text: str) -> str:
     return found
 
 
-def _not_paid(tx: Writer, ledger: Ledger, pid: str, needed: tuple[str, ...], small: bool) -> str:
+def _not_paid(tx: Writer, pid: str, needed: tuple[str, ...], small: bool) -> str:
     """Why somebody is not paid in this batch; empty where they are."""
     if pid in tx.state.people.erased:
         return "erased: the amount stays on the books"
     if small:
         return "below the threshold: carried"
     # The details that two people agreed on.
-    known = _details(tx.connection, ledger, pid, tx.state.part(Payees).paper.get(pid, ""))
+    known = _details(tx.connection, tx.ledger, pid, tx.state.part(Payees).paper.get(pid, ""))
     for name in needed:
         if name not in known:
             return f"no {name} given"

@@ -15,7 +15,7 @@ from anml.ledger.money_parts import Disputes, Settlements
 from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_money import returned
 from anml.ledger.standing import standings
-from anml.ledger.store import Ledger
+from anml.ledger.store import written
 from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
 
@@ -31,10 +31,10 @@ class Releases(NamedTuple):
     kept: tuple[str, ...] = ()
 
 
+@written
 def release(
-    ledger: Ledger, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
+    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
     hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
-    dry_run: bool = False,
 ) -> Releases:  # fmt: skip
     """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.
 
@@ -43,35 +43,31 @@ def release(
     somebody with standing vouched for them, and is priced again at the reputation they have by then: so
     splitting one bad account into many new ones gains nothing.
     """
-
-    def work(tx: Writer) -> Releases:
-        found = tx.verified().state.part(Settlements).get(sid)
-        credits = tx.state.credits.of(sid)
-        held = tx.state.balances.of_kind("held:", found.currency, sid)
-        frozen = tx.state.part(Disputes).waiting(sid)
-        known = standings(tx.state, tx.now, domain, policy, without=sid)
-        early = bool(found.posted) and seconds(tx.now) < found.window_end
-        reputations, waiting = dict[str, int](), dict[str, str]()
-        flagged: dict[str, tuple[int, ...]] = {}
-        for pid in (pid for pid in credits if held.get(pid)):
-            standing = known[tx.state.people.resolve(pid)]
-            if reason := _waits(pid, standing, frozen, early):
-                waiting[pid] = reason
-            elif standing.flags and pid not in pay:
-                flagged[pid] = standing.flags
-            else:
-                reputations[pid] = round(standing.track.r * UNIT)
-        names = shown_names(ledger, tx.verified())
-        kept = _kept(tx, ledger, sid, flagged, hold, because, waiting, names)
-        made = book.release(tx, sid, reputations, by, kept)
-        back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
-        paid = {pid: held[pid] - amount for pid, amount in back.items()}
-        back = {pid: amount for pid, amount in back.items() if amount}
-        done = Releases(paid, back, waiting, found.currency, names, tuple(kept))
-        check_seen(against(sid, done), seen)
-        return done
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    found = tx.verified().state.part(Settlements).get(sid)
+    credits = tx.state.credits.of(sid)
+    held = tx.state.balances.of_kind("held:", found.currency, sid)
+    frozen = tx.state.part(Disputes).waiting(sid)
+    known = standings(tx.state, tx.now, domain, policy, without=sid)
+    early = bool(found.posted) and seconds(tx.now) < found.window_end
+    reputations, waiting = dict[str, int](), dict[str, str]()
+    flagged: dict[str, tuple[int, ...]] = {}
+    for pid in (pid for pid in credits if held.get(pid)):
+        standing = known[tx.state.people.resolve(pid)]
+        if reason := _waits(pid, standing, frozen, early):
+            waiting[pid] = reason
+        elif standing.flags and pid not in pay:
+            flagged[pid] = standing.flags
+        else:
+            reputations[pid] = round(standing.track.r * UNIT)
+    names = shown_names(tx.ledger, tx.verified())
+    kept = _kept(tx, sid, flagged, hold, because, waiting, names)
+    made = book.release(tx, sid, reputations, by, kept)
+    back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
+    paid = {pid: held[pid] - amount for pid, amount in back.items()}
+    back = {pid: amount for pid, amount in back.items() if amount}
+    done = Releases(paid, back, waiting, found.currency, names, tuple(kept))
+    check_seen(against(sid, done), seen)
+    return done
 
 
 def against(sid: str, done: Releases) -> dict[str, Any]:
@@ -80,7 +76,7 @@ def against(sid: str, done: Releases) -> dict[str, Any]:
 
 
 def _kept(
-    tx: Writer, ledger: Ledger, sid: str, flagged: Mapping[str, tuple[int, ...]], hold: Collection[str],
+    tx: Writer, sid: str, flagged: Mapping[str, tuple[int, ...]], hold: Collection[str],
     because: str, waiting: dict[str, str], names: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Decisions of who releases the rest that some amounts stay held; an error where one is left open."""
@@ -103,7 +99,7 @@ def _kept(
             )
         if not because.strip():
             raise InputError("say --because, for the contributor, why an amount stays held")
-        made[pid] = {"evidence": list(flags), **words(tx, ledger, pid, because)._asdict()}
+        made[pid] = {"evidence": list(flags), **words(tx, pid, because)._asdict()}
         waiting[pid] = "a flag is open: held by your decision"
     if strangers := set(hold) - set(flagged):
         raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
-from anml.app.ledger.review import overlaps
+from anml.app.ledger.review import approval, check_seen, overlaps
 from anml.app.pay import manifest
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
@@ -23,7 +23,7 @@ from anml.ledger.log import Event
 from anml.ledger.money_parts import Settlement, Settlements
 from anml.ledger.rules_money import one_line
 from anml.ledger.standing import standings
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 
@@ -64,7 +64,7 @@ class Draft(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) -> Draft:
+def draft(ledger: Ledger, folder: Path, terms: Terms) -> Draft:
     """Freeze a run's weights into a manifest and propose a settlement on it."""
     check_currency(terms.currency)
     run = read_run(folder)
@@ -82,7 +82,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         who = tx.who(terms.by)
         accepted = _accepted(run, rules, terms, who)
         names = run.samples["contributor"].cast(pl.String).unique().to_list()
-        pids = resolve_names(tx, ledger, terms.source, names)
+        pids = resolve_names(tx, terms.source, names)
         known = standings(tx.state, tx.now, terms.domain, terms.policy)
         new = {pid for pid in pids.values() if known[pid].newcomer}
         extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
@@ -102,7 +102,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         said += overlaps(tx.state.part(Settlements), proposal)
         return Draft(proposal.id, made, name, amounts(made), tuple(said))
 
-    return ledger.carry_out(work, dry_run=dry_run)
+    return ledger.write(work)
 
 
 def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -143,7 +143,7 @@ def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
     return {"doubtful": {"because": why, "accepted": reason, "by": who}}
 
 
-def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[str]) -> dict[str, str]:
+def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str, str]:
     """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
     known = tx.state.people
     own = {name: known.resolve(name) for name in names if name in known.since}
@@ -153,7 +153,7 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     rest = [name for name in names if name not in own]
     if not rest:
         return own
-    profiles = people.profiles(tx, ledger.ring)
+    profiles = people.profiles(tx, tx.ledger.ring)
     if source is None:
         there = sorted({place for place, name in people.accounts(profiles.values()) if name in rest})
         told = f"known in {', '.join(there)}" if there else "none of them is known yet"
@@ -162,7 +162,7 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
             "one name in two places are not one person"
         )
     place = place_id(source)
-    found = people.register(tx, ledger, place, rest)
+    found = people.register(tx, place, rest)
     # Who registers people writes their records too: a changed program could let one's work be another's.
     listed = {
         (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
@@ -174,24 +174,17 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     return own | found
 
 
+@written
 def approve(
-    ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
-    dry_run: bool = False,
-) -> Event:  # fmt: skip
+    tx: Writer, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None
+) -> Event:
     """Approve a draft, if it is what was `seen`; `because` is why some get less than their rows say."""
-    from anml.app.ledger.review import approval, check_seen
-
-    def work(tx: Writer) -> Event:
-        if seen is not None:
-            check_seen(approval(tx, ledger, sid, by), seen)
-        return book.approve(tx, sid, by, because)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    if seen is not None:
+        check_seen(approval(tx, sid, by), seen)
+    return book.approve(tx, sid, by, because)
 
 
-def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
-    """Take back a draft; it can never be approved again."""
-    return ledger.carry_out(lambda tx: book.withdraw(tx, sid, by), dry_run=dry_run)
+withdraw = written(book.withdraw)
 
 
 def settlements(ledger: Ledger) -> dict[str, Settlement]:

@@ -29,18 +29,16 @@ class Erased(NamedTuple):
     proposal: int | None = None
 
 
-def erase(
-    ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False, dry_run: bool = False
-) -> Erased:
+def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> Erased:
     """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
-    found = ledger.carry_out(lambda tx: _uses(tx, pid), dry_run=True)
+    found = ledger.rehearse(lambda tx: _uses(tx, pid))
     open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found.unpaid.items()]
     open_ += ["an appeal"] if found.asks else []
     if open_ and not anyway:
         raise ConflictError(
             f"contributor {pid} still has {', '.join(open_)} open; pay or answer first, or erase anyway"
         )
-    if dry_run:
+    if ledger.dry_run:
         return found
     if open_:
         body = {"reason": REASON, "also": found.also}

@@ -16,8 +16,9 @@ from anml.ledger.log import Event
 from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
 from anml.ledger.state import loaded
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 from anml.ledger.times import seconds, stamp
+from anml.ledger.writer import Writer
 
 
 def show(
@@ -89,9 +90,10 @@ def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | Non
     return Trusted(eigentrust(graph, trusted, rule.restart), trust.endorsed(found, at, rule, trusted))
 
 
-def name_reviewer(ledger: Ledger, pid: str, by: str | None, *, on: bool = True) -> Event:
+@written
+def name_reviewer(tx: Writer, pid: str, by: str | None, *, on: bool = True) -> Event:
     """Propose that somebody's reviews count, or no longer do."""
-    return ledger.write(lambda tx: two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by))
+    return two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by)
 
 
 class KnownContributor(NamedTuple):
