@@ -44,7 +44,7 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
     from anml.app.ledger.verify import verify
     from anml.app.pay import settle
     from anml.core.money import parse_amount
-    from anml.ledger import disputes
+    from anml.ledger import book
 
     ledger = made_ledger(folder / "log.db", folder / "keys")
     write_big_run(folder / "log-run", entries, entries, one_each=True)
@@ -56,7 +56,7 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
     def single():
         for number, pid in enumerate(people):
             ledger.write(
-                lambda tx, p=pid, n=number: disputes.open_dispute(tx, draft.id, p, "other", f"d{n}", "ann")
+                lambda tx, p=pid, n=number: book.open_dispute(tx, draft.id, p, "other", f"d{n}", "ann")
             )
 
     def check():

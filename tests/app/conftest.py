@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from anml.app.pay.release import release
-from anml.ledger import disputes
+from anml.ledger import book
 from ledger.ledger_world import World, simple_rows
 
 
@@ -25,7 +25,7 @@ def lived(tmp_path_factory) -> Iterator[SimpleNamespace]:
     sid = world.post(run, "10")
     pids |= world.register("run", ["cem"])
     said = {"text": "I did four rows", "recorded_by": "cat"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
     release(world.ledger, sid, by="cat")
     yield SimpleNamespace(world=world, ledger=world.ledger, pids=pids, sid=sid, run=run, folder=folder)

@@ -11,9 +11,8 @@ from anml.core.canonical import canonical, sha256
 from anml.core.manifest import FORMAT, finish, head_digest
 from anml.core.settle import UNIT, Rules
 from anml.ledger import keys, kinds
-from anml.ledger.log import GENESIS, Event, Posting
+from anml.ledger.log import GENESIS, Event, Posting, stamp
 from anml.ledger.state import State
-from anml.ledger.times import stamp
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

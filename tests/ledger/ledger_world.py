@@ -128,7 +128,7 @@ class World:
 
     def erase(self, pid: str):
         """Forget somebody, money or not, by as many people as that takes."""
-        from anml.app.people.erase import erase
+        from anml.app.people.identity import erase
 
         made = erase(self.ledger, pid, anyway=True)
         if made.proposal is not None:

@@ -8,13 +8,13 @@ import pytest
 from anml.app.ledger import attest
 from anml.app.ledger.verify import verify
 from anml.app.pay import disputes, settle, statement
-from anml.app.pay.decisions import decisions, decisions_csv
+from anml.app.pay.disputes import decisions, decisions_csv
 from anml.app.pay.release import release
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import below
 from anml.ledger import keys, kinds
-from anml.ledger.rules_disputes import appeal_bytes
+from anml.ledger.rules import appeal_bytes
 from anml.ledger.rules_money import below_digest
 from anml.ledger.signing import from_file, signature
 from ledger.ledger_hand import Hand, line, pid

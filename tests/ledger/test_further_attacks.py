@@ -19,17 +19,16 @@ from anml.app.ledger.verify import sign_checkpoint, verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
-from anml.app.people.erase import erase
+from anml.app.people.identity import erase
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
-from anml.ledger import checkpoint, disputes, dsse, evidence, keys, kinds, people, schema, seal, two_people
-from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes
+from anml.ledger import book, checkpoint, dsse, evidence, keys, kinds, people, schema, two_people
+from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes, stamp
 from anml.ledger.parts import Payees, Proposals
 from anml.ledger.signing import from_key
 from anml.ledger.strangers import strangers
-from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
 from ledger.ledger_queries import balances, events, leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run
@@ -58,7 +57,7 @@ def append_raw(world: World, made: Event, *, sealed: bool = True) -> None:
     unlock(world, sa.insert(schema.event).values(**row), *inserts)
     if sealed:
         with world.ledger.engine.begin() as connection:
-            seal.put(connection, world.ledger.ring, made.seq, row["hash"].hex())
+            checkpoint.seal(connection, world.ledger.ring, made.seq, row["hash"].hex())
 
 
 def last(world: World) -> tuple[int, str, str]:
@@ -238,22 +237,22 @@ def test_what_somebody_began_who_left_lapses(world):
     sid, pids = posted(world)
     number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
     draft = world.draft(world.run(simple_rows({"x": 1})), "1", by="cat").id
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     world.ledger.write(lambda tx: two_people.remove_staff(tx, "cat", "ann", compromised=True))
     world.hire("cat-2")
     for step in (
         lambda: world.confirm(number, by="cat-2"),
         lambda: settle.approve(world.ledger, draft, "cat-2"),
-        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "d")),
+        lambda: world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "cat-2", "d")),
     ):
         with pytest.raises(ConflictError, match="'cat' was removed from the staff"):
             step()
     # Somebody else answers it anew, and it goes on.
-    again = disputes.Answer("upheld", "other", "dan", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], again, "e"))
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "e"))
+    again = book.Answer("upheld", "other", "dan", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], again, "e"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "cat-2", "e"))
     assert verify(world.ledger).problems == []
 
 
@@ -434,7 +433,7 @@ def test_a_dispute_after_an_erasure_brings_nothing_back(world):
     for text in ("", "my name is Ben"):
         with pytest.raises(ConflictError, match="was erased"):
             world.ledger.write(
-                lambda tx, text=text: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", text=text)
+                lambda tx, text=text: book.open_dispute(tx, sid, pids["ben"], "other", "d", text=text)
             )
     assert verify(world.ledger).problems == []
 
@@ -485,14 +484,14 @@ def test_of_two_who_decide_at_once_one_counts(world):
     """Approval and withdrawal, and two resolutions, by threads that start together."""
     sid, pids = posted(world)
     made = world.draft(world.run(simple_rows({"x": 1})), "1").id
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     steps = [
         lambda: settle.approve(world.ledger, made, "bob"),
         lambda: settle.withdraw(world.ledger, made, "dan"),
-        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d")),
-        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "e")),
+        lambda: world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d")),
+        lambda: world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "eve", "e")),
     ]
     assert len(at_once(steps)) == 2
     assert verify(world.ledger).problems == []
@@ -731,9 +730,9 @@ def test_proposals_hold_what_their_step_holds(hand, body):
 def test_who_has_the_log_key_alone_makes_no_statement_that_holds(world):
     """An answer was given; its resolution, which moves the money, is forged."""
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 7)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 7)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     seq, prev, when = last(world)
     lines = (Posting("source:pool", "EUR", -7), Posting(f"held:{pids['ben']}", "EUR", 7))
     append_raw(

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.ledger import disputes, holdings, kinds, people, schema
+from anml.ledger import book, holdings, kinds, people, schema
 from anml.ledger.parts import People
 from anml.ledger.state import loaded
 from ledger.ledger_hand import event
@@ -19,7 +19,7 @@ def sound(tmp_path_factory):
     world.pay_to(world.pids["x"], {"name": "X", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"x": 3, "y": 1})), "10")
     said = {"text": "I did more"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, world.pids["y"], "wrong-count", "d", **said))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, world.pids["y"], "wrong-count", "d", **said))
     people.erase(world.ledger, world.pids["gone"], "asked", "ann")
     yield world
     world.ledger.close()

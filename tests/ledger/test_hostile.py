@@ -14,14 +14,13 @@ from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
 from anml.app.pay.statement_check import verify as check_statement
-from anml.app.people.erase import erase
+from anml.app.people.identity import erase
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError
 from anml.core.merkle import leaf_hash
-from anml.ledger import audit, disputes, dsse, keys, kinds, schema, two_people
-from anml.ledger.log import encode
+from anml.ledger import audit, book, dsse, keys, kinds, schema, two_people
+from anml.ledger.log import encode, stamp
 from anml.ledger.signing import from_file
-from anml.ledger.times import stamp
 from anml.surfaces.draft_view import draft_shown
 from anml.surfaces.statement_html import statement_html
 from ledger.ledger_queries import events
@@ -104,7 +103,7 @@ def test_one_admin_erases_nobody_who_waits_for_an_answer(world):
     pids = world.establish("ann", "ben")
     rows = simple_rows({"ann": 1, "ben": 1}).with_columns(kept=pl.Series([True, False]))
     sid = world.post(world.run(rows), "10")
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d"))
     with pytest.raises(ConflictError, match="still has an appeal open; pay or answer first"):
         erase(world.ledger, pids["ben"], by="eve")
     with pytest.raises(ConflictError, match="this step needs two people"):
@@ -119,13 +118,13 @@ def test_one_admin_erases_nobody_who_waits_for_an_answer(world):
 def test_what_somebody_asked_who_left_is_still_answered(world):
     """A dispute that nobody may answer would hold the amount for good."""
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d", "dan"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d", "dan"))
     world.ledger.write(lambda tx: two_people.remove_staff(tx, "dan", "eve"))
-    given = disputes.Answer("upheld", "other", "bob", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    given = book.Answer("upheld", "other", "bob", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     shown = world.ledger.rehearse(lambda tx: review.resolution(tx, sid, pids["ben"], "eve"))
     assert shown["written_by"] == "dan"
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "d"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "eve", "d"))
     world.clock.pass_days(15)
     assert release(world.ledger, sid).released[pids["ben"]] == 6_000_000
 
@@ -149,7 +148,7 @@ def test_a_page_turns_no_text_around(make_world):
     world = make_world("sqlite")
     sid, pids = posted(world)
     said = {"text": "\u202eyes <script>\x1b[2J", "recorded_by": "dan"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", **said))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", **said))
     page = statement_html(statement.build(world.ledger, sid, [pids["ben"]], by="bob")[pids["ben"]])
     assert "yes &lt;script&gt;" in page
     assert "opened by you, written down by dan" in page

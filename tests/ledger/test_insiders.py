@@ -18,15 +18,14 @@ from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
-from anml.app.people import erase, reputation
+from anml.app.people import identity, reputation
 from anml.app.people import scores as run_scores
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
-from anml.ledger import book, disputes, evidence, keys, kinds, people, schema, store, two_people
-from anml.ledger.log import Event, Posting, encode, newest
+from anml.ledger import book, evidence, keys, kinds, people, schema, store, two_people
+from anml.ledger.log import Event, Posting, encode, newest, stamp
 from anml.ledger.standing import standings
-from anml.ledger.times import stamp
 from ledger.ledger_queries import balance, events, totals, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
@@ -145,22 +144,22 @@ def test_01_one_admin_cannot_make_up_a_second_person(world, make_world):
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_02_disputes_take_two_people_by_identity(world, name):
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "ann", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "ann", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     with pytest.raises(ConflictError, match="'ann' answered this dispute; a second person must resolve it"):
-        world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], name, "d"))
+        world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], name, "d"))
 
 
 def test_02_corrections_are_bounded_by_the_pool(world):
     sid, pids = posted(world, "10")
     for who in ("ann", "ben"):
-        world.ledger.write(lambda tx, who=who: disputes.open_dispute(tx, sid, pids[who], "other", f"d{who}"))
+        world.ledger.write(lambda tx, who=who: book.open_dispute(tx, sid, pids[who], "other", f"d{who}"))
 
     def added(who: str, amount: int, key: str):
-        given = disputes.Answer("upheld", "other", "cat", amount)
-        world.ledger.write(lambda tx: disputes.answer(tx, sid, pids[who], given, key))
-        return world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids[who], "dan", key))
+        given = book.Answer("upheld", "other", "cat", amount)
+        world.ledger.write(lambda tx: book.answer(tx, sid, pids[who], given, key))
+        return world.ledger.write(lambda tx: book.resolve(tx, sid, pids[who], "dan", key))
 
     with pytest.raises(ConflictError, match="add no more than its pool of 10000000"):
         added("ann", 1_000_000_000_000, "big")
@@ -286,7 +285,7 @@ def test_04_forged_entries_with_sound_hashes_are_found(world, what):
 
 def test_04_a_forger_with_the_log_key_still_needs_a_key_of_staff(world):
     """Whoever has the database and the log's key can seal; entries of staff still need staff."""
-    from anml.ledger import seal
+    from anml.ledger import checkpoint
 
     sid, pids = posted(world)
     body = {"correction": 7}
@@ -295,7 +294,7 @@ def test_04_a_forger_with_the_log_key_still_needs_a_key_of_staff(world):
     number = forge(world, kinds.RESOLVED, pids["ben"], body, lines, sid, by="bob", sig=sig)
     with world.ledger.engine.begin() as connection:
         seq, hashed, _ = newest(connection)
-        seal.put(connection, world.ledger.ring, seq, hashed.hex())
+        checkpoint.seal(connection, world.ledger.ring, seq, hashed.hex())
     assert f"entry {number}, dispute.resolved" in problems(world)
 
 
@@ -344,7 +343,7 @@ def test_07_erasing_a_merged_person_erases_all_of_them(world, which):
     pids = world.register("test", ["one", "into", "other"])
     world.pay_to(pids["one"], {"name": "Grace Hopper"})
     merged(world, pids["one"], pids["into"])
-    left = erase.erase(world.ledger, pids[which])
+    left = identity.erase(world.ledger, pids[which])
     assert (left.contributor, left.also) == (pids["into"], [pids["one"]])
     with world.ledger.read() as connection:
         for table in schema.ERASABLE:
@@ -386,7 +385,7 @@ def test_08_the_documented_role_can_write_and_erase_says_what_it_cannot_reach(
         assert connection.scalar(sa.text("SELECT current_user")) == "anml_writer"
     world.ledger = role
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
-    left = erase.erase(role, pid)
+    left = identity.erase(role, pid)
     assert "their owner runs VACUUM FULL" in left.unreached[0]
     with pytest.raises(sa.exc.DBAPIError), role.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE event SET kind = 'x'")
@@ -656,7 +655,7 @@ def test_low_erasing_under_an_open_reader_says_so(make_world):
     pid = world.register("test", ["gone"])["gone"]
     with world.ledger.read() as connection:
         assert len(list(events(connection))) > 0
-        left = erase.erase(world.ledger, pid)
+        left = identity.erase(world.ledger, pid)
     assert left.unreached == [
         "the write-ahead log: somebody reads the ledger; erase again when they are done"
     ]

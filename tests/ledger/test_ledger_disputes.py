@@ -5,8 +5,8 @@ import pytest
 from anml.app.pay import statement, statement_check
 from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError
-from anml.ledger import book
-from anml.ledger.disputes import Answer, answer, everything, open_dispute, resolve
+from anml.ledger.book import Answer, answer, everything, open_dispute, resolve
+from anml.ledger.state import POOL
 from ledger.ledger_queries import balance, totals
 from ledger.ledger_world import World, simple_rows
 
@@ -62,7 +62,7 @@ def test_upheld_with_money_it_waits_for_a_second_person(posted):
     resolved(world, sid, pids["ann"])
     assert release(world.ledger, sid).released == {pids["ann"]: 7_000_000}
     with world.ledger.read() as connection:
-        assert balance(connection, book.POOL, "EUR") == -12_000_000 - 1
+        assert balance(connection, POOL, "EUR") == -12_000_000 - 1
         assert totals(connection) == {"EUR": 0}
 
 

@@ -9,9 +9,9 @@ from anml.core.signals.policy import KINDS, LIFTS
 from anml.ledger import dsse, evidence, keys, kinds
 from anml.ledger.dsse import PROPERTIES, batch_scope, check_envelope, contributor_subject
 from anml.ledger.evidence import Record, item_scope
+from anml.ledger.log import stamp
 from anml.ledger.parts import Keys
 from anml.ledger.state import loaded
-from anml.ledger.times import stamp
 from ledger.ledger_hand import START, at, event, pid, private, public
 from ledger.ledger_queries import events
 from ledger.ledger_world import World

@@ -11,8 +11,8 @@ from anml.ledger import kinds
 from anml.ledger.kinds import KINDS, OWED, ROLES, TWO_PEOPLE, body_fault
 from anml.ledger.money_parts import Disputes, Payouts, Settlements
 from anml.ledger.parts import Keys, Payees, People, Proposals, Staff
+from anml.ledger.records import Credits, JudgedBefore
 from anml.ledger.rules import RULES
-from anml.ledger.sums import Credits, JudgedBefore
 
 VALUES = {
     str: st.text(max_size=5),

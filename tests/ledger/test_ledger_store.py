@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, UnsupportedError
-from anml.ledger import (
-    book,
-    payouts,
-    people,
-    schema,
-    store,
-    two_people,
-)
+from anml.ledger import book, people, schema, store, two_people
 from ledger.ledger_queries import events
 from ledger.ledger_world import simple_rows
 
@@ -95,7 +88,7 @@ def test_addresses_never_enter_the_log(world):
     mail, pid = "eve@example.org", pids["ann"]
     steps = [
         lambda tx: book.propose_reversal(tx, sid, pid, 1, "other", mail),
-        lambda tx: payouts.create(tx, "b", "EUR", mail, 0, {}),
+        lambda tx: book.send(tx, "b", "EUR", mail, 0, {}),
         lambda tx: two_people.propose_key(tx, mail, world.key("x"), None, None, None, None),
         lambda tx: book.approve(tx, sid, mail),
     ]

@@ -15,16 +15,16 @@ from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import says
 from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
 from anml.app.pay import disputes as appeals
-from anml.app.pay import payout, seen, settle, statement
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.release import release
 from anml.app.people.names import by_person, find_person, shown_names
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
-from anml.ledger import audit, disputes, evidence, keys, kinds, people, schema, seal, two_people
+from anml.ledger import audit, book, checkpoint, evidence, keys, kinds, people, schema, two_people
 from anml.ledger.holdings import alias_digest, record_digest
 from anml.ledger.log import encode
-from anml.ledger.rules_disputes import appeal_bytes
+from anml.ledger.rules import appeal_bytes
 from anml.ledger.signing import from_file, signature
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World, simple_rows
@@ -248,7 +248,7 @@ def test_the_books_beside_a_batch_are_those_that_were_verified(world, monkeypatc
 def test_no_batch_counts_whose_payer_could_not_remember_it(world, tmp_path):
     """Its files were gone, and it stood in the log, where the note beside the payer's key has no place."""
     released(world)
-    (place,) = seen.drafted(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
+    (place,) = payout.drafted_seen(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
     for draft in place.parent.glob(f".{place.name}.*"):
         draft.unlink()
     place.mkdir()
@@ -274,7 +274,7 @@ def test_what_no_program_writes_is_one_sentence_sealed_or_not(world, raw):
     row = {"seq": seq + 1, "kind": "x", "key": "x", "subject": "x", "at": when}
     unlock(world, sa.insert(schema.event).values(**row, entry=raw, hash=leaf_hash(raw)))
     with world.ledger.engine.begin() as connection:
-        seal.put(connection, world.ledger.ring, seq + 1, leaf_hash(raw).hex())
+        checkpoint.seal(connection, world.ledger.ring, seq + 1, leaf_hash(raw).hex())
     world.reopen()
     assert problems(world)
     with pytest.raises(IntegrityError, match="cannot be read"):
@@ -286,13 +286,13 @@ def test_what_began_ahead_of_time_is_due_and_lapses_from_when_the_clock_was_mend
     sid, pids = posted(world, window_days=3_650)
     world.clock.pass_days(365 * 9)
     asked = payout.set_payee(world.ledger, pids["ben"], {"name": "X", "iban": IBANS[0]})
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
     world.clock.pass_days(-365 * 9)
     mend = world.ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, "ann"))
     world.confirm(mend.seq)
     world.clock.pass_days(61)
     with world.ledger.read() as connection:
-        assert disputes.everything(connection)[0].late(world.clock.now.timestamp())
+        assert book.everything(connection)[0].late(world.clock.now.timestamp())
     with pytest.raises(ConflictError, match="has lapsed"):
         world.confirm(asked)
 

@@ -15,13 +15,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from anml.app.ledger.keys import public_key
+from anml.app.ledger.steps import public_key
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.disputes import open_dispute, read_appeal
 from anml.app.pay.release import release
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.settle import UNIT, Rules
-from anml.ledger import checkpoint, disputes, keys
+from anml.ledger import book, checkpoint, keys
 from anml.surfaces.statement_html import write_bundle
 from ledger.ledger_world import World, simple_rows
 from ledger.test_insiders import SMALL
@@ -111,10 +111,10 @@ def test_an_outsider_says_yes(make_world, bare, ask, tmp_path, terms):
 def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tmp_path):
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 2_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 2_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d"))
     world.clock.pass_days(15)
     release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")

@@ -19,15 +19,14 @@ from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
-from anml.ledger import audit, book, disputes, keys, kinds, schema, two_people
-from anml.ledger.log import Event, Posting
+from anml.ledger import audit, book, keys, kinds, schema, two_people
+from anml.ledger.log import Event, Posting, seconds
 from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import Keys, Payees
 from anml.ledger.records import EvidenceLog, ScoreLog
 from anml.ledger.signing import from_key
 from anml.ledger.state import State
 from anml.ledger.store import Ledger, open_ledger
-from anml.ledger.times import seconds
 from ledger.ledger_hand import Hand, at, pid, private, public
 from ledger.ledger_queries import balances, events, open_proposals, settlements
 from ledger.ledger_world import HandClock, World, simple_rows
@@ -71,7 +70,7 @@ def swap_index(world: World, index: str, table: str, column: str, doctored: str)
 def test_an_index_that_hides_a_dispute_releases_nothing(make_world):
     world = make_world("sqlite")
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
     world.clock.pass_days(15)
     swap_index(world, "event_kind", "event", "kind", "CASE kind WHEN 'dispute.opened' THEN 'x' ELSE kind END")
     with pytest.raises(IntegrityError, match="integrity check"):
@@ -263,7 +262,7 @@ def old(request, tmp_path, monkeypatch):
     for name, text in held["keys"].items():
         (tmp_path / "keys" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "keys" / name).write_text(text)
-    from anml.ledger.times import moment
+    from anml.ledger.log import moment
 
     clock = HandClock(moment(held["now"]))
     ledger = open_ledger(url, tmp_path / "keys", clock, staff=tmp_path / "own")

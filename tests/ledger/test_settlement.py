@@ -17,8 +17,9 @@ from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, keys, kinds, two_people
+from anml.ledger.log import stamp
 from anml.ledger.standing import Score
-from anml.ledger.times import stamp
+from anml.ledger.state import POOL
 from anml.surfaces.statement_html import statement_html
 from ledger.ledger_queries import balance, balances, events, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
@@ -239,7 +240,7 @@ def test_what_a_run_must_have(place, tmp_path):
 def test_nobody_is_paid_from_a_run_without_weight(place):
     sid = place.post(place.run(simple_rows({"ann": 2, "ben": 1}, q=0.0)), "5")
     with place.ledger.read() as connection:
-        assert balance(connection, book.POOL, "EUR") == 0
+        assert balance(connection, POOL, "EUR") == 0
         assert balances(connection, "held:", "EUR", sid) == {}
     assert len(statement.build(place.ledger, sid)) == 2
 

@@ -8,9 +8,9 @@ from anml.core.signals.track_record import Scored, TrackRule, replay
 from anml.ledger import dsse, evidence, kinds, standing, two_people
 from anml.ledger.dsse import contributor_subject
 from anml.ledger.evidence import Record
+from anml.ledger.log import moment, seconds, stamp
 from anml.ledger.money_parts import Settlements
 from anml.ledger.standing import Score, item_mark, peers, scores, standings
-from anml.ledger.times import moment, seconds, stamp
 from ledger.ledger_world import START, World, simple_rows
 
 LAB = "https://lab.example"

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.ledger import kinds
-from anml.ledger.log import Posting
+from anml.ledger.log import Posting, stamp
+from anml.ledger.records import Balances, Credits, JudgedBefore, account_of
 from anml.ledger.standing import Score, item_mark
-from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
-from anml.ledger.times import stamp
 from ledger.ledger_hand import event, pid
 from ledger.ledger_queries import balance, balances
 from ledger.ledger_world import World, simple_rows

@@ -18,11 +18,11 @@ from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityErro
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
 from anml.ledger import dsse, keys, kinds, people, two_people
+from anml.ledger.log import stamp
 from anml.ledger.parts import People
 from anml.ledger.signing import from_file
 from anml.ledger.standing import Score, standings
 from anml.ledger.state import loaded
-from anml.ledger.times import stamp
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 

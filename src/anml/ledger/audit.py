@@ -9,16 +9,16 @@ import sqlalchemy as sa
 from anml.core.canonical import sha256
 from anml.core.errors import IntegrityError
 from anml.core.merkle import Tree
-from anml.ledger import holdings, seal
+from anml.ledger import checkpoint, holdings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
+from anml.ledger.log import stamp
 from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import Keys, Payees
 from anml.ledger.reading import Reading
 from anml.ledger.schema import VERSION, document, meta
 from anml.ledger.state import State
 from anml.ledger.strangers import strangers
-from anml.ledger.times import stamp
 
 MANIFEST = "manifest"
 # How far the clocks of two honest machines may lie apart.
@@ -79,7 +79,7 @@ def read(
         problems.append("the log names another public key than the one you gave: it is another ledger")
     last = (len(found.hashes), found.head)
     key = public or state.staff.public or bytes(32)
-    if fault := seal.fault(connection, key, state.staff.origin, last):
+    if fault := checkpoint.seal_fault(connection, key, state.staff.origin, last):
         problems.append(fault)
     return found
 

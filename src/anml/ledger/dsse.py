@@ -11,9 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import dsse, keys
-from anml.ledger.log import Event
+from anml.ledger.log import Event, moment, stamp
 from anml.ledger.signing import Signer, from_key, signature
-from anml.ledger.times import moment, stamp
 
 INTOTO = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"

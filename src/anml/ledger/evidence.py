@@ -7,17 +7,16 @@ from typing import Any, NamedTuple
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.core.signals.eigentrust import reached
+from anml.core.signals.eigentrust import endorsements, reached
 from anml.core.signals.policy import Evidence, TrustRule
 from anml.core.signals.standing import EvidenceEntry
-from anml.ledger import dsse, kinds, people, trust
+from anml.ledger import dsse, kinds, people
 from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
-from anml.ledger.log import Event
+from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog, FileLog
 from anml.ledger.state import Where, loaded
-from anml.ledger.times import moment, seconds, stamp
 from anml.ledger.writer import Writer
 
 
@@ -116,7 +115,7 @@ def of(
     found, since = raw(where), loaded(People, where).since
     when = max((e.at for records in found.values() for e in records), default=0.0) if at is None else at
     # Whose word counts: the roots, and whom trust reaches from them (EigenTrust above zero).
-    standing = reached(trust.votes(found, when), trust.roots(where, rule or TrustRule()))
+    standing = reached(votes(found, when), roots(where, rule or TrustRule()))
 
     def weighed(e: Evidence) -> Evidence:
         unnamed = e.issuer not in since and e.kind in _UNNAMED
@@ -172,3 +171,38 @@ def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
             gone = tx.state.people.erased
             found += [(pid, batch_scope(value)) for pid in pids if pid not in gone]
     return found
+
+
+# What one says of another's work, and how it counts.
+VOTES = {
+    **dict.fromkeys(("review-accepted", "reproduced", "publication", "affiliation"), 1.0),
+    "review-rejected": -1.0,
+}
+
+
+def votes(found: Mapping[str, Iterable[Evidence]], at: float) -> dict[tuple[str, str], float]:
+    """How far each vouches for each at one moment: what was accepted less what was rejected, not below 0."""
+    sums: dict[tuple[str, str], float] = {}
+    for pid, records in found.items():
+        for e in records:
+            stands = e.vouched != "nobody" and e.at <= at and (e.until is None or at < e.until)
+            if stands and e.kind in VOTES and e.issuer != pid:
+                sums[e.issuer, pid] = sums.get((e.issuer, pid), 0.0) + VOTES[e.kind]
+    return {pair: value for pair, value in sums.items() if value > 0}
+
+
+def roots(where: Where, rule: TrustRule) -> tuple[str, ...]:
+    """Everybody who is trusted beforehand."""
+    people = loaded(People, where)
+    keys = loaded(Keys, where).known.values()
+    owners = {key.owner for key in keys if not key.compromised and key.owner not in people.since}
+    named = {people.resolve(pid) for pid in people.reviewers if pid not in people.erased}
+    return tuple(sorted(owners | named | {people.resolve(name) for name in rule.roots}))
+
+
+def endorsed(
+    found: Mapping[str, Iterable[Evidence]], at: float, rule: TrustRule, trusted: Iterable[str]
+) -> dict[str, float]:
+    """Good events that the trust in each contributor stands for; none without pre-trusted people."""
+    names = tuple(trusted)
+    return endorsements(votes(found, at), names, rule.events, rule.restart) if names else {}

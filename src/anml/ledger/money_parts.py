@@ -8,8 +8,7 @@ from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import MARKS
 from anml.core.signals.track_record import DAY
 from anml.ledger import kinds
-from anml.ledger.log import Event
-from anml.ledger.times import seconds
+from anml.ledger.log import Event, seconds
 
 _STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED_ALL: "reversed"}
 

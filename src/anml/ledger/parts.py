@@ -5,8 +5,7 @@ from typing import NamedTuple, Protocol
 from anml.core.errors import ConflictError, InputError
 from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event
-from anml.ledger.times import seconds
+from anml.ledger.log import Event, seconds
 
 
 class StatePart(Protocol):

@@ -13,13 +13,12 @@ from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting
+from anml.ledger.log import Event, Posting, seconds, shown_date
 from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
 from anml.ledger.parts import People
 from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_staff import confirmed, second_person
 from anml.ledger.state import POOL, State
-from anml.ledger.times import seconds, shown_date
 
 LONGEST_WINDOW = 3_650
 LONGEST_REASON = 500

@@ -12,13 +12,12 @@ from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.core.signals.policy import VOUCHED
 from anml.core.signals.track_record import SOURCES
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting
+from anml.ledger.log import Event, Posting, moment
 from anml.ledger.money_parts import Disputes, Payouts
 from anml.ledger.parts import Keys
 from anml.ledger.rules_money import move
 from anml.ledger.rules_staff import confirmed
 from anml.ledger.state import State
-from anml.ledger.times import moment
 
 # What records can come from.
 TAKEN_FROM = ("import", "run", "attestation")

@@ -8,10 +8,9 @@ from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event
+from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, Proposals
 from anml.ledger.state import State
-from anml.ledger.times import moment, seconds, stamp
 
 # What a second person's step adds to what was proposed.
 _ADDED = ("proposal", "record", "account", "payee", "recovery")

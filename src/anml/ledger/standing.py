@@ -9,12 +9,12 @@ from anml.core.signals.eigentrust import reached
 from anml.core.signals.policy import Evidence, Policy, Verdict
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
-from anml.ledger import evidence, kinds, trust
+from anml.ledger import evidence, kinds
 from anml.ledger.dsse import EVERYTHING
+from anml.ledger.log import seconds
 from anml.ledger.parts import People
 from anml.ledger.records import ScoreLog, SettledLog
 from anml.ledger.state import Where, loaded
-from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
 
 # A contributor is a peer whose agreement counts once gold answers were mostly right.
@@ -61,7 +61,7 @@ def scores(where: Where) -> dict[tuple[str, str], list[Scored]]:
 def peers(where: Where, at: str, policy: Policy | None = None) -> tuple[set[str], set[str]]:
     """Whose reviews count, and whose agreement does too: also of those whose gold answers were right."""
     rule = (policy or Policy()).trust
-    reviewers = set(reached(trust.votes(evidence.raw(where), seconds(at)), trust.roots(where, rule)))
+    reviewers = set(reached(evidence.votes(evidence.raw(where), seconds(at)), evidence.roots(where, rule)))
     gold: dict[str, list[float]] = defaultdict(list)
     for (pid, _), own in scores(where).items():
         gold[pid] += [e.quality for e in own if e.source == "gold"]
@@ -82,7 +82,7 @@ def standings(
     people, now = loaded(People, where), seconds(at)
     scored = scores(where)
     vouched = evidence.of(where, at=now, rule=policy.trust)
-    endorsed = trust.endorsed(vouched, now, policy.trust, trust.roots(where, policy.trust))
+    endorsed = evidence.endorsed(vouched, now, policy.trust, evidence.roots(where, policy.trust))
     since: dict[str, str] = {}
     for pid, start in people.since.items():
         whole = people.resolve(pid)

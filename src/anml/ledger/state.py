@@ -11,13 +11,11 @@ from anml.core.identifiers import staff_id
 from anml.core.merkle import Tree
 from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
+from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff, StatePart
-from anml.ledger.records import RECORDS
+from anml.ledger.records import RECORDS, Balances, Credits, JudgedBefore, account_of
 from anml.ledger.schema import event
-from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
-from anml.ledger.times import moment, stamp
 
 P = TypeVar("P")
 POOL = "source:pool"

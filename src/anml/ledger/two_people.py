@@ -11,11 +11,10 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
-from anml.ledger.log import Event
+from anml.ledger.log import Event, moment, stamp
 from anml.ledger.parts import Keys, Payees, Proposal, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
 
 # A key may vouch for all of these unless told otherwise. Flags and their lifting are granted one by one.

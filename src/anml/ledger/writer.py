@@ -10,13 +10,12 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError
 from anml.core.identifiers import staff_id
 from anml.core.merkle import leaf_hash
-from anml.ledger import audit, kinds, seal
-from anml.ledger.log import GENESIS, Event, encode, newest, signed_bytes
+from anml.ledger import audit, checkpoint, kinds
+from anml.ledger.log import GENESIS, Event, encode, moment, newest, signed_bytes, stamp
 from anml.ledger.reading import Reading
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import signature
 from anml.ledger.state import State
-from anml.ledger.times import moment, stamp
 
 if TYPE_CHECKING:
     from anml.ledger.store import Ledger
@@ -44,7 +43,7 @@ class Writer:
         self._connection, self.ledger, self._ring = connection, ledger, ledger.ring
         seq, hashed, at = newest(connection)
         # What nobody sealed must not be sealed by the next writer without a look.
-        seal.check(connection, self._ring.public, self._ring.origin, (seq, hashed))
+        checkpoint.check_sealed(connection, self._ring.public, self._ring.origin, (seq, hashed))
         now = stamp(ledger.clock())
         self._seq, self.prev = seq, hashed.hex() if seq else GENESIS
         self._began, self._clock = seq, now
@@ -174,5 +173,5 @@ class Writer:
         self.state.finish()
         self.flush()
         if self.prev != GENESIS and (kept or self._seq == self._began):
-            seal.put(self._connection, self._ring, self._seq, self.prev)
+            checkpoint.seal(self._connection, self._ring, self._seq, self.prev)
             self.ledger.memory.reading = self.reading

@@ -214,7 +214,7 @@ def erase(
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     with at.opened() as book:
         pid = people.names.find_person(book, who)
-        left = people.erase.erase(book, pid, by=at.by, anyway=anyway)
+        left = people.identity.erase(book, pid, by=at.by, anyway=anyway)
         if left.proposal is not None:
             said, done = proposed(book, [left.proposal], f"erasing {pid}, with money or an appeal still open")
             at.show({**left._asdict(), "erased": done}, said)
@@ -240,9 +240,9 @@ def decisions(
     """List what was judged of people, and who decided."""
     with at.opened(acts=False) as book:
         sid = None if settlement is None else people.names.find_settlement(book, settlement, "posted")
-        made = pay.decisions.decisions(book, sid, names=with_names)
+        made = pay.disputes.decisions(book, sid, names=with_names)
     if out is not None:
-        text = pay.decisions.decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
+        text = pay.disputes.decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
         write_file(out, text, private=with_names)
     found = made["judgements"]
     counts = {

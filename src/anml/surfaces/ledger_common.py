@@ -119,7 +119,7 @@ def ask_password(path: Path) -> str:
     import os
 
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
-        return ledger.keys.password_from_environment(path)
+        return ledger.ledgers.from_environment(path)
     return getpass.getpass(f"Password of {path}: ")
 
 

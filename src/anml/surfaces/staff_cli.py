@@ -162,7 +162,7 @@ keys = typer.Typer(help="The keys that may vouch for contributions.", no_args_is
 @at_desk(every=("json",))
 def new_key(at: Desk, file: Annotated[Path, arg("Where the private key goes.")]) -> None:
     """Make a signing key; the public part is printed."""
-    public = ledger.keys.new_key(file)
+    public = ledger.steps.new_key(file)
     at.show({"private": str(file), "public_key": public}, [public])
 
 
@@ -178,7 +178,7 @@ def trust(
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
     with at.opened() as book:
-        made = ledger.keys.trust_key(book, public_key, owner, may, since, until, at.by)
+        made = ledger.steps.trust_key(book, public_key, owner, may, since, until, at.by)
         lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
     body = made.body["body"]
     value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
@@ -194,7 +194,7 @@ def revoke(
 ) -> None:
     """Stop trusting a key."""
     with at.opened() as book:
-        ledger.keys.revoke_key(book, key, at.by, compromised=compromised)
+        ledger.steps.revoke_key(book, key, at.by, compromised=compromised)
     at.show({"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
 
 
@@ -203,7 +203,7 @@ def revoke(
 def list_keys(at: Desk) -> None:
     """List all keys."""
     with at.opened() as book:
-        known = ledger.keys.known_keys(book)
+        known = ledger.steps.known_keys(book)
     rows = [
         (k["id"], k["owner"], "revoked" if k["revoked"] else "valid", k["since"][:10], ", ".join(k["may"]))
         for k in known

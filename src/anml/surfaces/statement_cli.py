@@ -57,7 +57,7 @@ def _write(book: Book, made: Made, out: Path | None, bundle: Path | None) -> Non
             write_file(out / f"{pid}.json", signed, private=True)
             write_file(out / f"{pid}.html", statement_html(item), private=True)
         if bundle is not None:
-            write_bundle(bundle / pid, item, signed, ledger.keys.public_key(book))
+            write_bundle(bundle / pid, item, signed, ledger.steps.public_key(book))
     if out is not None:
         write_file(out / "statements.csv", pay.exports.statements_csv(made.values()), private=True)
 
@@ -75,7 +75,7 @@ def _table(made: Made, names: dict[str, str]) -> list[str]:
 def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     if public_key is None:
         with at.opened(acts=False) as book:
-            public_key = ledger.keys.public_key(book)
+            public_key = ledger.steps.public_key(book)
     found = pay.statement_check.verify_file(path, public_key)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]

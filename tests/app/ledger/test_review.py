@@ -8,7 +8,7 @@ from anml.app.pay import disputes as disputing
 from anml.app.pay import payout, settle
 from anml.app.pay.release import release
 from anml.core.errors import ConflictError
-from anml.ledger import disputes
+from anml.ledger import book
 from ledger.ledger_world import simple_rows
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
@@ -81,7 +81,7 @@ def test_a_correction_is_shown_with_both_sides_words(world):
     pids = world.establish("ada")
     sid = world.post(world.run(simple_rows({"ada": 1})), "10")
     words = {"text": "I did two"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ada"], "wrong-count", "d", **words))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ada"], "wrong-count", "d", **words))
     with pytest.raises(ConflictError, match="has no answer yet"):
         seen(world, lambda tx: review.resolution(tx, sid, pids["ada"], "bob"))
     disputing.answer(world.ledger, sid, pids["ada"], "upheld", "other", correction=5, text="right", by="cat")

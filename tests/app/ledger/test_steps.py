@@ -4,7 +4,7 @@ import pytest
 
 from anml.app.ledger import steps
 from anml.app.pay import payout
-from anml.app.people.erase import erase
+from anml.app.people.identity import erase
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds, two_people
 from anml.ledger.keys import public_text

@@ -5,8 +5,8 @@ import pytest
 from anml.app.people.reputation import replay_history, show
 from anml.core.errors import InputError
 from anml.core.settle import UNIT
+from anml.ledger.log import stamp
 from anml.ledger.standing import Score, item_mark
-from anml.ledger.times import stamp
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from anml.app.ledger.verify import verify
-from anml.app.people.erase import erase
+from anml.app.people.identity import erase
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import people
 

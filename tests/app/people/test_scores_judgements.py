@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from anml.app.people.scores import SCHEMA, fresh_scores
 from anml.core.settle import UNIT
+from anml.ledger.records import JudgedBefore
 from anml.ledger.standing import item_mark
-from anml.ledger.sums import JudgedBefore
 from ledger.ledger_hand import event
 
 

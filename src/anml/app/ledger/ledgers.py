@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from anml.app.files import read_text
-from anml.app.ledger.keys import public_key
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
 from anml.core.signals.policy import Policy
 from anml.ledger.engine import refused
-from anml.ledger.keys import Password, create_signer, from_environment
+from anml.ledger.keys import Password, create_signer, from_environment, public_text
 from anml.ledger.store import Charter, Ledger, create, open_ledger
 
 # A surface holds an open ledger and hands it on; what is in it, the functions here know.
-__all__ = ["Charter", "Ledger", "Made", "make", "opened"]
+__all__ = ["Charter", "Ledger", "Made", "from_environment", "make", "opened"]
 
 
 class Made(NamedTuple):
@@ -38,7 +37,7 @@ def make(
     ledger = create(url, keys, origin, charter=replace(charter, recovery=renewing), password=password)
     try:
         who = staff_id(charter.founder)
-        return Made(origin, public_key(ledger), who, ledger.signers.folders[0] / f"{who}.pem")
+        return Made(origin, public_text(ledger.ring.public), who, ledger.signers.folders[0] / f"{who}.pem")
     finally:
         ledger.close()
 

@@ -10,14 +10,13 @@ from anml.core.canonical import digest
 from anml.core.errors import ConflictError
 from anml.core.manifest import amounts
 from anml.ledger import kinds, people, two_people
-from anml.ledger.log import Event
+from anml.ledger.log import Event, seconds, shown_date
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import apart, second_person
 from anml.ledger.state import State, Where, loaded
 from anml.ledger.store import Ledger
-from anml.ledger.times import seconds, shown_date
 from anml.ledger.writer import Writer
 
 # So many letters name a content: whoever makes it up finds no two contents of one name.

@@ -1,17 +1,16 @@
-"""Staff and what they do in twos: who there is, what waits for a second person, and that person's word."""
+"""Staff, keys and what people do in twos: who may act or vouch, what waits, and a second person's word."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anml.app.ledger.keys import new_key
 from anml.app.ledger.review import check_seen, proposal, proposals
 from anml.core.identifiers import staff_id
 from anml.core.money import show_amount, show_money
 from anml.ledger import book, kinds, people, two_people
-from anml.ledger.keys import read_public
+from anml.ledger.keys import create_signer, public_text, read_public
 from anml.ledger.log import Event
-from anml.ledger.parts import Member, Proposals, Staff
+from anml.ledger.parts import Keys, Member, Proposals, Staff
 from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, staff_folder, written
@@ -41,7 +40,9 @@ def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by:
     return ledger.write(lambda tx: two_people.recover(tx, name, raw, signer, by))
 
 
+new_key = create_signer
 remove_member = written(two_people.remove_staff)
+revoke_key = written(two_people.revoke_key)
 reverse = written(book.propose_reversal)
 
 
@@ -117,3 +118,23 @@ def says(p: dict[str, Any]) -> str:
         kinds.REVERSED: f"take back {amount} {p['currency']} of {who} ({body.get('reason')})",
     }
     return said[p["step"]]
+
+
+def public_key(ledger: Ledger) -> str:
+    """The key that everybody checks this ledger with, as text."""
+    return public_text(ledger.ring.public)
+
+
+def trust_key(
+    ledger: Ledger, public: str, owner: str, may: Sequence[str] | None = None, since: str | None = None,
+    until: str | None = None, by: str | None = None,
+) -> Event:  # fmt: skip
+    """Propose to trust a public key, given as text or as a file; somebody else confirms it."""
+    raw, allowed = read_public(public), None if may is None else list(may)
+    return ledger.write(lambda tx: two_people.propose_key(tx, owner, raw, allowed, since, until, by))
+
+
+def known_keys(ledger: Ledger) -> list[dict[str, Any]]:
+    """Every key that was ever trusted, as plain values."""
+    known = ledger.listed(Keys).known.values()
+    return [{**key._asdict(), "public": public_text(key.public), "may": sorted(key.may)} for key in known]

@@ -20,9 +20,9 @@ from anml.ledger import audit, checkpoint
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
+from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger
-from anml.ledger.times import stamp
 
 
 def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: bytes | None = None) -> Findings:

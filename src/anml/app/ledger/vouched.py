@@ -14,11 +14,11 @@ from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.ledger import evidence, people
 from anml.ledger.dsse import EVERYTHING, batch_scope
+from anml.ledger.log import seconds, stamp
 from anml.ledger.reading import Reading
 from anml.ledger.standing import standings
 from anml.ledger.state import Where
 from anml.ledger.store import Ledger
-from anml.ledger.times import seconds, stamp
 
 # Names the ledger's v and r have in the table of an audit.
 COLUMNS = ("verification", "reputation")

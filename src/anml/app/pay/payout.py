@@ -12,13 +12,14 @@ import sqlalchemy as sa
 from anml.app.files import draft_file, put_in_place, read_text
 from anml.app.ledger.review import came_back, check_seen
 from anml.app.ledger.verify import verified
-from anml.app.pay import seen
 from anml.app.pay.exports import beancount, check_payer, pain001, payout_csv
+from anml.core.canonical import sha256
 from anml.core.checks import one_of
-from anml.core.errors import ConflictError, InputError
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.merkle import Tree
 from anml.core.money import parse_amount
 from anml.core.payee import bank_name, check_bic, check_iban
-from anml.ledger import payouts, people, two_people
+from anml.ledger import audit, book, checkpoint, people, two_people
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
@@ -54,11 +55,11 @@ def create(
     def work(tx: Writer) -> Payout:
         # The database may ask for all of it again.
         _discard(drafts)
-        due = payouts.due(tx, currency)
+        due = book.due(tx, currency)
         agreed = tx.state.part(Payees).paper
         left: dict[str, str] = {}
         if listed is None:
-            seen.check(ledger, tx.verified(), checkpoint)
+            check_seen_before(ledger, tx.verified(), checkpoint)
             why = {pid: _not_paid(tx, pid, needed, due[pid] < threshold) for pid in due}
             left = {pid: reason for pid, reason in why.items() if reason}
             if due and left == why:
@@ -67,7 +68,7 @@ def create(
         back = tx.state.part(Payouts).came_back
         again = {pid: ", ".join(sorted(back[pid, currency])) for pid in able if (pid, currency) in back}
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
-        payouts.create(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
+        book.send(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
         made = tx.state.part(Payouts).get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
         found = Payout(made, payees, left, again=again)
@@ -76,7 +77,7 @@ def create(
         if out is not None and listed is None:
             drafts.update(_drafted(found, payer, tx.verified(), out))
         files = tuple(drafts)
-        drafts.update(seen.drafted(ledger, tx.verified()))
+        drafts.update(drafted_seen(ledger, tx.verified()))
         return found._replace(files=files)
 
     drafts: dict[Path, Path] = {}
@@ -164,7 +165,7 @@ def close(
         check_seen(came_back(tx, batch, pids or [], by), seen)
     found = tx.verified().state.part(Payouts).get(batch)
     chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
-    payouts.close(tx, batch, chosen, by, paid=paid)
+    book.close(tx, batch, chosen, by, paid=paid)
     return tx.state.part(Payouts).get(batch)
 
 
@@ -234,4 +235,31 @@ def _not_paid(tx: Writer, pid: str, needed: tuple[str, ...], small: bool) -> str
             return f"no {name} given"
     if "name" in needed and not bank_name(known["name"]):
         return "no name in Latin letters given"
-    return payouts.waits(tx, pid)
+    return book.waits(tx, pid)
+
+
+def _seen_place(ledger: Ledger) -> Path | None:
+    """Beside the keys of whoever pays: who puts an old database in place does not reach it."""
+    folders = ledger.signers.folders
+    return folders[0] / f"seen-{sha256(ledger.ring.public)[:16]}.txt" if folders else None
+
+
+def check_seen_before(ledger: Ledger, reading: Reading, kept: Path | None = None) -> None:
+    """An error unless the log goes on from what was seen before, and from a checkpoint that was kept."""
+    own = _seen_place(ledger)
+    for path in filter(None, (own if own is not None and own.is_file() else None, kept)):
+        older = checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public)
+        problems = list(audit.checkpoint_problems(older, reading.hashes, reading.state.staff.origin))
+        if problems:
+            raise IntegrityError(
+                f"{problems[0]} ({path}); what was paid since would be paid again: say what the bank paid "
+                "with --bank-list, or bring back the whole ledger"
+            )
+
+
+def drafted_seen(ledger: Ledger, reading: Reading) -> dict[Path, Path]:
+    """The log as it is now, to be remembered: written beside its place, before anything counts."""
+    if (path := _seen_place(ledger)) is None:
+        return {}
+    tree = Tree(reading.hashes)
+    return {path: draft_file(path, checkpoint.sign(ledger.ring, len(tree), tree.root), private=True)}

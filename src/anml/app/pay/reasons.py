@@ -10,14 +10,13 @@ from anml.core.signals.policy import Evidence
 from anml.core.signals.standing import Standing
 from anml.core.words import counted
 from anml.ledger import people
-from anml.ledger.log import Event
+from anml.ledger.log import Event, shown_date
 from anml.ledger.money_parts import DAYS, Dispute
 from anml.ledger.parts import Staff
 from anml.ledger.reading import Reading
 from anml.ledger.records import FileLog
 from anml.ledger.rules_money import REASONS
 from anml.ledger.store import Ledger
-from anml.ledger.times import shown_date
 
 if TYPE_CHECKING:
     from anml.app.pay.statement import Scene

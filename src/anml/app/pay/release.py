@@ -10,13 +10,13 @@ from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
 from anml.core.signals.standing import Standing
 from anml.ledger import book, kinds
-from anml.ledger.disputes import words
+from anml.ledger.book import words
+from anml.ledger.log import seconds
 from anml.ledger.money_parts import Disputes, Settlements
 from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_money import returned
 from anml.ledger.standing import standings
 from anml.ledger.store import written
-from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
 
 

@@ -17,16 +17,15 @@ from anml.core.manifest import head, line_tree
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
+from anml.ledger import checkpoint, dsse, evidence, kinds, people
 from anml.ledger.keys import parse_public
-from anml.ledger.log import Event, encode
-from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlements, read_manifest
+from anml.ledger.log import Event, encode, seconds, shown_date, stamp
+from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.reading import Reading
 from anml.ledger.records import Trail
 from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
-from anml.ledger.times import seconds, shown_date, stamp
 
 FORMAT: str = verifier().FORMAT
 PAYLOAD: str = verifier().STATEMENT
@@ -133,7 +132,7 @@ def _encoded(path: Iterable[bytes]) -> list[str]:
     return [base64.b64encode(node).decode() for node in path]
 
 
-def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[Event]:
+def _shared(reading: Reading, found: Settlement, names: set[str]) -> list[Event]:
     """The entries every statement rests on: who drafted, approved and corrected, back to the founder."""
     staff = list(reading.entries(reading.state.part(Trail).staff))
     asked = {e.seq: e for e in staff if e.kind == kinds.PROPOSED}

@@ -1,13 +1,19 @@
-"""Which accounts are one person."""
+"""Which accounts are one person; and forget a person: the books stay, and still verify."""
 
 from pathlib import Path
+from typing import NamedTuple
 
-from anml.core.errors import InputError
+from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import place_id
+from anml.core.money import show_money
 from anml.core.words import counted
 from anml.intake.contributions import read_typed
 from anml.ledger import evidence, people, two_people
-from anml.ledger.store import written
+from anml.ledger.kinds import ERASED
+from anml.ledger.money_parts import Settlements
+from anml.ledger.records import FileLog, Trail
+from anml.ledger.rules_people import asks, open_money
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 NEEDED = ("source", "account", "contributor")
@@ -46,3 +52,51 @@ def map_accounts(
         done[account] = pid
         numbers += [made.seq] if made is not None else []
     return done, numbers
+
+
+REASON = "request"
+
+
+class Erased(NamedTuple):
+    """What an erasure leaves behind; `unreached` is still there. With a `proposal` nothing is erased yet."""
+
+    contributor: str
+    also: list[str]
+    settlements: list[str]
+    runs: list[str]
+    batches: list[str]
+    unpaid: dict[str, int]
+    unreached: list[str]
+    asks: bool = False
+    proposal: int | None = None
+
+
+def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> Erased:
+    """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
+    found = ledger.rehearse(lambda tx: _uses(tx, pid))
+    open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found.unpaid.items()]
+    open_ += ["an appeal"] if found.asks else []
+    if open_ and not anyway:
+        raise ConflictError(
+            f"contributor {pid} still has {', '.join(open_)} open; pay or answer first, or erase anyway"
+        )
+    if ledger.dry_run:
+        return found
+    if open_:
+        body = {"reason": REASON, "also": found.also}
+        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found.contributor, body, by))
+        return found._replace(proposal=made.seq)
+    return found._replace(unreached=people.erase(ledger, pid, REASON, by))
+
+
+def _uses(tx: Writer, pid: str) -> Erased:
+    state = tx.verified().state
+    state.people.require(pid)
+    whole, everybody = state.people.resolve(pid), state.people.same(pid)
+    settled = {s.id: s for s in state.part(Settlements).found.values()}
+    used = [sid for sid, one in state.part(Trail).own if one in everybody]
+    given = state.part(FileLog).found
+    work = [batch for one in everybody for batch, _ in given.get(one, ())]
+    also = [one for one in everybody if one != whole]
+    runs = [settled[sid].run for sid in used]
+    return Erased(whole, also, used, runs, work, open_money(state, pid), [], asks(state, pid))

@@ -11,13 +11,12 @@ from anml.core.signals.eigentrust import eigentrust
 from anml.core.signals.policy import Evidence, Policy, TrustRule
 from anml.core.signals.standing import Standing
 from anml.core.signals.track_record import Scored, Track, in_order, replay
-from anml.ledger import evidence, kinds, people, trust, two_people
-from anml.ledger.log import Event
+from anml.ledger import evidence, kinds, people, two_people
+from anml.ledger.log import Event, seconds, stamp
 from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
-from anml.ledger.times import seconds, stamp
 from anml.ledger.writer import Writer
 
 
@@ -51,12 +50,12 @@ def replay_history(
             raise InputError(f"there is no contributor {pid!r} in this ledger")
         history = scores(connection).get((pid, domain), [])
         vouched = evidence.of(connection, rule=following)
-        trusted = trust.roots(connection, following)
+        trusted = evidence.roots(connection, following)
         limit = seconds(at or stamp(ledger.clock()))
     known = sorted((e for e in history if e.at <= limit), key=in_order)
 
     def endorsed(when: float) -> float:
-        return trust.endorsed(vouched, when, following, trusted).get(pid, 0.0)
+        return evidence.endorsed(vouched, when, following, trusted).get(pid, 0.0)
 
     def after(count: int, when: float) -> Track:
         return replay(known[:count], when, None, endorsed(when))
@@ -79,15 +78,15 @@ def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | Non
     at = seconds(stamp(ledger.clock()))
     with ledger.read() as connection:
         found = evidence.of(connection, at=at, rule=rule)
-        trusted = trust.roots(connection, rule)
+        trusted = evidence.roots(connection, rule)
     if not trusted:
         raise InputError(
             "nobody is trusted beforehand: trust a key, name a reviewer, or name roots here or in the policy"
         )
-    graph = trust.votes(found, at)
+    graph = evidence.votes(found, at)
     if not graph:
         raise InputError("nobody has verified anybody in this ledger, so there is no graph to follow")
-    return Trusted(eigentrust(graph, trusted, rule.restart), trust.endorsed(found, at, rule, trusted))
+    return Trusted(eigentrust(graph, trusted, rule.restart), evidence.endorsed(found, at, rule, trusted))
 
 
 @written
