@@ -21,7 +21,7 @@ from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, dsse, keys, kinds, schema, two_people
 from anml.ledger.log import encode, stamp
 from anml.ledger.signing import from_file
-from anml.surfaces.draft_view import draft_shown
+from anml.surfaces.settle_cli import draft_shown
 from anml.surfaces.statement_html import statement_html
 from ledger.ledger_queries import events
 from ledger.ledger_world import hash_run, simple_rows, write_run

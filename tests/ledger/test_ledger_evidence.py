@@ -263,9 +263,9 @@ def test_entries_name_the_state_of_each_signature(make_world):
     world.ledger.write(work)
 
     def said() -> list[str]:
-        with world.ledger.read() as connection:
-            found = evidence.entries(verified(connection, world.ledger, "read from"), [ada])
-            assert list(found) == [e.seq for e in events(connection, [kinds.EVIDENCE])]
+        with verified(world.ledger, "read from") as reading:
+            found = evidence.entries(reading, [ada])
+            assert list(found) == [e.seq for e in events(reading.connection, [kinds.EVIDENCE])]
             return [one.signature for one in found.values()]
 
     own = ["none: the platform's own record", "none"]

@@ -56,8 +56,8 @@ def test_accounts_are_found_by_place_and_name_alone(shared):
         assert who_is(connection, ring, "ls", "ada") == shared.pids["ada"]
         assert who_is(connection, ring, "ls", "Ada") is None
         assert who_is(connection, ring, "none", "ada") is None
-        names = [f"nobody {number}" for number in range(600)]
-        reading = verified(connection, shared.ledger, "looked up in")
+    names = [f"nobody {number}" for number in range(600)]
+    with verified(shared.ledger, "looked up in") as reading:
         assert people.lookup_all(reading, ring, "ls", [*names, "bea"]) == {"bea": shared.pids["bea"]}
 
 

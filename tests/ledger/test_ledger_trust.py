@@ -67,7 +67,7 @@ def test_trust_raises_r_of_those_it_reaches_and_of_nobody_else(people_of):
 
 def test_without_a_record_of_their_own_nobody_is_raised_above_the_start(people_of):
     world, pids = people_of
-    trusted = trust_graph(world.ledger, [pids["root"]]).endorsed
+    trusted = trust_graph(world.ledger, [pids["root"]])["endorsed"]
     assert trusted[pids["ben"]] > 2  # trusted, by way of Ann
     assert r_of(world, pids, rooted(pids))["ben"] == TrackRule().r0 == 0.4
 

@@ -142,8 +142,8 @@ def test_a_place_may_be_an_address_and_a_name_may_have_colons(world):
         world.reopen()
         made = world.draft(world.run(rows), "10", source="https://tool.example:8080")
         rows = rows.head(5)
-    with world.ledger.read() as connection:
-        shown = shown_names(world.ledger, verified(connection, world.ledger, "x"))
+    with verified(world.ledger, "x") as reading:
+        shown = shown_names(world.ledger, reading)
     assert len(shown) == len(made.amounts) == 2
     assert sorted(name.rpartition("8080:")[2] for name in shown.values()) == ["a:b", "c"]
 

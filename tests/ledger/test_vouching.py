@@ -245,15 +245,15 @@ def test_scores_by_hand(place):
     found = import_reviewed(place)
     ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"])[0]
     # Gold: 1 of 1 right. Reviews by somebody with a name: accepted. Together they count as one batch.
-    assert [(s.event.source, round(s.event.quality, 3)) for s in ann] == [("gold", 1.0), ("review", 1.0)]
-    assert ann[-1].track.good == 1.0
+    assert [(s["source"], round(s["quality"], 3)) for s in ann] == [("gold", 1.0), ("review", 1.0)]
+    assert ann[-1]["r"] == pytest.approx((1 + 1.6) / (1 + 4))
     bad = reputation.replay_history(place.ledger, found.contributors["12"])[0]
-    assert [(s.event.source, s.event.quality) for s in bad] == [
+    assert [(s["source"], s["quality"]) for s in bad] == [
         ("gold", 0.0),
         ("review", 0.0),
         ("consensus", 0.0),
     ]
-    assert bad[-1].track.r == pytest.approx(0.32, abs=0.005)
+    assert bad[-1]["r"] == pytest.approx(0.32, abs=0.005)
 
 
 def test_agreement_of_accounts_that_nobody_knows_counts_for_nothing(place):
@@ -267,7 +267,7 @@ def test_consensus_by_hand(place):
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     # t1: w1 and w2 say cat, w3 dog. For w1 the others are split; for w3 they agree against. t2: all agree.
     events = {
-        who: [(s.event.source, s.event.quality) for s in reputation.replay_history(place.ledger, pid)[0]]
+        who: [(s["source"], s["quality"]) for s in reputation.replay_history(place.ledger, pid)[0]]
         for who, pid in found.contributors.items()
     }
     assert events == {"w1": [("consensus", 1.0)], "w2": [("consensus", 1.0)], "w3": [("consensus", 0.5)]}

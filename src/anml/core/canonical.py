@@ -15,8 +15,8 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 def canonical(value: Any) -> bytes:
     """The canonical bytes of plain values."""
-    if not _is_plain(value):
-        _check(value, "")
+    if fault := _fault(value):
+        raise InputError(f"canonical JSON {fault[0]} at {fault[1].removeprefix('.') or 'the top'}")
     return _ENCODER.encode(value).encode("utf-8")
 
 
@@ -30,45 +30,22 @@ def digest(value: Any) -> str:
     return sha256(canonical(value))
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether a value is canonical as it is; what is not gets a closer look, and a message."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        kind = type(one)
-        if kind is str or one is None or kind is bool:
-            continue
-        if kind is int:
-            if not -LARGEST <= one <= LARGEST:
-                return False
-        elif kind is dict:
-            for key in one:
-                if type(key) is not str:
-                    return False
-            waiting += one.values()
-        elif kind is list or kind is tuple:
-            waiting += one
-        else:
-            return False
-    return True
-
-
-def _check(value: Any, where: str) -> None:
-    if value is None or isinstance(value, str | bool):
-        return
+def _fault(value: Any) -> tuple[str, str] | None:
+    """What a value holds that is not canonical, and where; None where there is nothing."""
     if isinstance(value, int):
         if abs(value) > LARGEST:
-            raise InputError(f"canonical JSON holds integers of at most 127 bits, got {value} at {where}")
-        return
-    if isinstance(value, list | tuple):
-        for position, item in enumerate(value):
-            _check(item, f"{where}[{position}]")
-        return
-    if isinstance(value, dict):
+            return f"holds integers of at most 127 bits, got {value}", ""
+    elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise InputError(f"canonical JSON has text keys, got {key!r} at {where or 'the top'}")
-            _check(item, f"{where}.{key}" if where else key)
-        return
-    kind = "floating point numbers" if isinstance(value, float) else f"{type(value).__name__} values"
-    raise InputError(f"canonical JSON holds no {kind}, got {value!r} at {where or 'the top'}")
+                return f"has text keys, got {key!r}", ""
+            if type(item) is not str and (found := _fault(item)):
+                return found[0], f".{key}{found[1]}"
+    elif isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            if type(item) is not str and (found := _fault(item)):
+                return found[0], f"[{position}]{found[1]}"
+    elif value is not None and not isinstance(value, str):
+        kind = "floating point numbers" if isinstance(value, float) else f"{type(value).__name__} values"
+        return f"holds no {kind}, got {value!r}", ""
+    return None

@@ -8,8 +8,7 @@ from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.eigentrust import endorsements, reached
-from anml.core.signals.policy import Evidence, TrustRule
-from anml.core.signals.standing import EvidenceEntry
+from anml.core.signals.policy import Evidence, EvidenceEntry, TrustRule
 from anml.ledger import dsse, kinds, people
 from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.log import Event, moment, seconds, stamp

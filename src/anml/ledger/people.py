@@ -196,6 +196,15 @@ def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: st
     return found
 
 
+def texts(
+    connection: sa.Connection, ring: KeyRing | None, papers: Iterable[tuple[str, str]]
+) -> dict[str, str]:
+    """What people wrote, by the hash of the paper, given whom each is about; nothing without the keys."""
+    if ring is None:
+        return {}
+    return {name: attached_values(connection, ring, pid, name).get("text", "") for pid, name in papers}
+
+
 def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
     """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 

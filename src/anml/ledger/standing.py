@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from anml.core.canonical import sha256
 from anml.core.signals.eigentrust import reached
-from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import Evidence, Policy, Standing, Verdict
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds
 from anml.ledger.dsse import EVERYTHING

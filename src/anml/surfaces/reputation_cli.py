@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from anml.app import people
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import Standing
 from anml.core.signals.track_record import TrackRule
 from anml.core.words import counted
 from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, proposed
@@ -41,18 +41,10 @@ def replay(at: Desk, who: Annotated[str, arg("The contributor.", metavar="WHO")]
     with at.opened() as book:
         pid = people.names.find_person(book, who)
         steps, now = people.reputation.replay_history(book, pid, at.domain, policy=at.read_policy())
-    value = [
-        {"at": s.at, "source": s.event.source, "batch": s.event.batch, "quality": s.event.quality,
-         "endorsed": s.track.endorsed, "r": s.track.r}
-        for s in steps
-    ]  # fmt: skip
-    rows = [
-        (s.at[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
-        for s in steps
-    ]
+    rows = [(s["at"][:19], s["source"], s["batch"], f"{s['quality']:.3f}", f"{s['r']:.3f}") for s in steps]
     rows.append(("now", "", "", "", f"{now.r:.3f}"))
     at.show(
-        {"contributor": pid, "domain": at.domain, "steps": value, "now": now._asdict()},
+        {"contributor": pid, "domain": at.domain, "steps": steps, "now": now._asdict()},
         columns(("at", "source", "batch", "quality", "r"), rows),
     )
 
@@ -77,10 +69,10 @@ def trust(at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust as w
     with at.opened() as book:
         found = people.reputation.trust_graph(book, trusted or (), at.read_policy().trust)
         names = people.names.names_of(book)
-    rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
-    most = found.endorsed
+    rows = sorted(found["trust"].items(), key=lambda pair: (-pair[1], pair[0]))
+    most = found["endorsed"]
     shown = [(names.get(who, who), f"{value:.4f}", f"{most.get(who, 0.0):.2f}") for who, value in rows]
-    at.show(found._asdict(), columns(("who", "trust", "good events at most"), shown))
+    at.show(found, columns(("who", "trust", "good events at most"), shown))
 
 
 @app.command("reviewer")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from anml.app import ledger
-from anml.app.files import check_place, read_text, write_file
+from anml.app.files import check_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk
@@ -47,7 +47,7 @@ def _sound(at: Desk, value: dict[str, Any], problems: Sequence[str], good: list[
 def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
     if public_key is None:
         raise InputError("a proof is checked with the ledger's --public-key")
-    older, newer = ledger.verify.check_growth_file(proof, public_key)
+    older, newer = ledger.verify.check_growth(read_bytes(proof, "proof"), public_key)
     line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
     at.show({"verified": True, "older": older, "newer": newer}, [line])
 
@@ -89,8 +89,8 @@ def watch(
         with at.opened() as book:
             found = ledger.verify.watch(book, to)
         older = counted(found.compared, "older checkpoint")
-        good = f"{found.size} entries hold against {older} in {to}; one more is kept."
-        _sound(at, {"size": found.size, "compared": found.compared}, found.problems, [good])
+        good = f"{found.entries} entries hold against {older} in {to}; one more is kept."
+        _sound(at, {"size": found.entries, "compared": found.compared}, found.problems, [good])
         if every is None:
             return
         time.sleep(every)

@@ -11,7 +11,7 @@ from anml.core.signals.track_record import TrackRule
 from anml.surfaces.names import shortened
 
 if TYPE_CHECKING:
-    from anml.core.signals.standing import EvidenceEntry, Standing
+    from anml.core.signals.policy import EvidenceEntry, Standing
 
 # A page that a browser still opens; samples.parquet has the evidence of every row.
 MOST_LINES = 400

@@ -131,15 +131,14 @@ def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[st
         raise ConflictError(f"the dispute of {pid} in {sid} has no answer yet; it is answered first")
     for first, said, rule in ((asked.answer.by, "answered", second_person), (asked.by, "opened", apart)):
         _second(tx, kinds.RESOLVED, by, first, f"{said} this dispute; a second person must resolve it", rule)
-    texts = {
-        side: people.attached_values(tx.connection, tx.ledger.ring, pid, paper).get("text", "")
-        for side, paper in (("asked", asked.paper), ("answered", asked.answer_paper))
-    }
+    papers = {"asked": asked.paper, "answered": asked.answer_paper}
+    words = people.texts(tx.connection, tx.ledger.ring, [(pid, paper) for paper in papers.values()])
     return {
         "step": kinds.RESOLVED, "settlement": sid, "contributor": pid,
         "name": shown_names(tx.ledger, reading).get(pid, pid), "reason": asked.reason, "opened_by": asked.by,
         "written_by": "" if asked.key else asked.written_by,
-        "answer": asked.answer._asdict(), "words": texts, "currency": found.currency,
+        "words": {side: words[paper] for side, paper in papers.items()},
+        "answer": asked.answer._asdict(), "currency": found.currency,
         "held": tx.state.balances.get(f"held:{pid}", found.currency, sid),
     }  # fmt: skip
 

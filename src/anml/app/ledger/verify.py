@@ -4,14 +4,12 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
-from anml.app.files import read_bytes, read_text, write_file
+from anml.app.files import read_text, write_file
 from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
@@ -37,13 +35,15 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
             raise InputError(said) from None
 
 
-def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
-    """The whole ledger as this transaction reads it; an error unless it verifies."""
+@contextmanager
+def verified(ledger: Ledger, what: str) -> Iterator[Reading]:
+    """The whole ledger as one transaction reads it; an error unless it verifies."""
     known, ring = ledger.memory.take(), ledger.ring
-    found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
-    audit.check(found, what)
-    ledger.memory.reading = found
-    return found
+    with ledger.read() as connection:
+        found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
+        audit.check(found, what)
+        ledger.memory.reading = found
+        yield found
 
 
 def verify_files(
@@ -67,8 +67,8 @@ class Signed(NamedTuple):
 
 def sign_checkpoint(ledger: Ledger) -> Signed:
     """A signed state of the log as it is now, once all of it was verified."""
-    with ledger.read() as connection:
-        return _signed(ledger, verified(connection, ledger, "signed of"))
+    with verified(ledger, "signed of") as reading:
+        return _signed(ledger, reading)
 
 
 def _signed(ledger: Ledger, reading: Reading) -> Signed:
@@ -78,16 +78,7 @@ def _signed(ledger: Ledger, reading: Reading) -> Signed:
     return Signed(note, len(tree), tree.root.hex(), key)
 
 
-class Watched(NamedTuple):
-    """What a watch saw: the new checkpoint, how many older ones it was held against, and what is wrong."""
-
-    note: str
-    size: int
-    compared: int
-    problems: list[str]
-
-
-def watch(ledger: Ledger, folder: Path) -> Watched:
+def watch(ledger: Ledger, folder: Path) -> Findings:
     """Hold the log against all checkpoints in a folder, and add one of now where all is well.
 
     What was not in the log at the time in a file's name must not be dated before it now.
@@ -121,7 +112,7 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
         for path in set(folder.glob(f"{made.size:012d}-*-{made.root[:16]}.txt")) - {kept}:
             with suppress(OSError):
                 path.unlink()
-    return Watched(made.note, made.size, len(older), problems)
+    return Findings(made.size, bytes.fromhex(made.root), problems, len(older))
 
 
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -146,8 +137,8 @@ def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
 def prove_growth(ledger: Ledger, older: str) -> bytes:
     """A proof, for somebody without the ledger, that it only grew since an older checkpoint."""
     seen = checkpoint.read(older, ledger.ring.public)
-    with ledger.read() as connection:
-        tree = Tree(verified(connection, ledger, "proved of").hashes)
+    with verified(ledger, "proved of") as reading:
+        tree = Tree(reading.hashes)
     if seen.size > len(tree) or Tree(tree.leaves[: seen.size]).root != seen.root:
         raise IntegrityError("this log does not start with what the older checkpoint saw")
     path = [base64.b64encode(node).decode() for node in tree.consistency(seen.size)]
@@ -155,13 +146,9 @@ def prove_growth(ledger: Ledger, older: str) -> bytes:
     return canonical({"older": older, "newer": note, "path": path}) + b"\n"
 
 
-def check_growth_file(path: Path, public_key: str) -> tuple[int, int]:
-    """Check a proof in a file with the ledger's public key: text, or a file with it."""
-    return check_growth(read_bytes(path, "proof"), read_public(public_key))
-
-
-def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
-    """Check such a proof with the public key alone; returns the two sizes."""
+def check_growth(proof: bytes, public_key: str) -> tuple[int, int]:
+    """Check such a proof with the public key alone, text or a file with it; returns the two sizes."""
+    public = read_public(public_key)
     try:
         said = json.loads(proof)
         path = [base64.b64decode(node, validate=True) for node in said["path"]]

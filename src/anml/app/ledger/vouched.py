@@ -6,8 +6,7 @@ from typing import Any
 import polars as pl
 
 from anml.app.ledger.verify import verified
-from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.core.signals.standing import EvidenceEntry, Standing
+from anml.core.signals.policy import Evidence, EvidenceEntry, Policy, Standing, Verdict
 from anml.core.signals.track_record import TrackRule
 from anml.core.words import counted
 from anml.intake.plain import as_text
@@ -57,8 +56,7 @@ def vouch(
     if contributor is None:
         return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None
     names = as_text(frame[contributor]).fill_null("")
-    with ledger.read() as connection:
-        reading = verified(connection, ledger, "taken from")
+    with verified(ledger, "taken from") as reading:
         known = _identifiers(ledger, reading, place, names.unique().to_list())
         if not known:
             return _with_note(source, _NOBODY.format(accounts=place)), None

@@ -31,12 +31,8 @@ def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -
     with ledger.read() as connection:
         found = [d for d in book.everything(connection) if sid in (None, d.settlement)]
         found = [d for d in found if not (open_only and d.closed)]
-        words = {
-            name: people.attached_values(connection, ledger.keys, d.pid, name).get("text", "")
-            for d in found
-            for name in (d.paper, d.answer_paper)
-            if name and ledger.keys
-        }
+        papers = {(d.pid, name) for d in found for name in (d.paper, d.answer_paper)}
+        words = people.texts(connection, ledger.keys, papers)
     return [
         {"settlement": d.settlement, "contributor": d.pid, **shown}
         for d, shown in zip(found, disputes_shown(found, words), strict=True)
@@ -106,8 +102,7 @@ def _times(tx: Writer, sid: str, pid: str) -> int:
 
 def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:
     """All judgements of all settlements that were ever posted, or of one, with a checkpoint of the log."""
-    with ledger.read() as connection:
-        reading = verified(connection, ledger, "listed from")
+    with verified(ledger, "listed from") as reading:
         now, known = stamp(ledger.clock()), reading.state.part(Settlements)
         chosen = known.found.values() if sid is None else [known.get(sid)]
         called = shown_names(ledger, reading) if names else {}

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 from anml.app.spreadsheets import to_csv
 from anml.core.errors import InputError
-from anml.core.money import show_amount, show_minor
-from anml.core.payee import bank_name, check_bic, check_iban
+from anml.core.money import bank_name, check_bic, check_iban, show_amount, show_minor
 from anml.core.settle import UNIT
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Payment, PayoutBatch

@@ -17,8 +17,7 @@ from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.merkle import Tree
-from anml.core.money import parse_amount
-from anml.core.payee import bank_name, check_bic, check_iban
+from anml.core.money import bank_name, check_bic, check_iban, parse_amount
 from anml.ledger import audit, book, checkpoint, people, two_people
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.parts import Payees
@@ -115,11 +114,10 @@ def batches(ledger: Ledger) -> list[PayoutBatch]:
 
 def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out: Path) -> Payout:
     """Write a batch made earlier as a table, the books, and with a payer the file that a bank takes."""
-    with ledger.read() as connection:
-        reading = verified(connection, ledger, "paid from")
+    with verified(ledger, "paid from") as reading:
         found = reading.state.part(Payouts).get(batch)
         # Payees as they were then.
-        made = Payout(found, _payees(connection, ledger, found), {})
+        made = Payout(found, _payees(reading.connection, ledger, found), {})
         drafts = _drafted(made, payer, reading, out)
     made = made._replace(files=tuple(drafts))
     with _placed(drafts):

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from anml.core.money import show_amount, show_money
 from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
-from anml.core.signals.policy import Evidence
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import Evidence, Standing
 from anml.core.words import counted
 from anml.ledger import people
 from anml.ledger.log import Event, shown_date

@@ -7,8 +7,7 @@ from anml.app.ledger.review import check_seen
 from anml.app.people.names import shown_names
 from anml.core.errors import ConflictError, InputError
 from anml.core.settle import UNIT
-from anml.core.signals.policy import Policy
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import Policy, Standing
 from anml.ledger import book, kinds
 from anml.ledger.book import words
 from anml.ledger.log import seconds

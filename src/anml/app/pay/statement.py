@@ -5,8 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-import sqlalchemy as sa
-
 from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
 from anml.app.pay.statement_check import verifier
@@ -56,14 +54,17 @@ class Scene:
             "paid": state.balances.of_kind("paid:", found.currency),
         }
         self.asked = state.part(Disputes)
-        self.words = _words(ledger, reading.connection, self.asked, sid)
+        own = [d for each in self.asked.found.get(sid, {}).values() for d in each]
+        papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
+        papers |= {(pid, one.paper) for (s, pid), one in self.asked.kept.items() if s == sid}
+        self.words = people.texts(reading.connection, ledger.ring, papers)
         self.profiles = people.profiles(reading, ledger.ring)
         self.issuer = state.staff.member(
             staff_id(by) if by is not None else ledger.signers.acting(state.staff)
         )
-        own = [e for each in self.own.values() for e in each]
-        self.covers = _covers(reading, own)
-        signed = {one.by for one, _ in self.covers.values()} | {e.by for e in own} | {self.issuer.name}
+        every = [e for each in self.own.values() for e in each]
+        self.covers = _covers(reading, every)
+        signed = {one.by for one, _ in self.covers.values()} | {e.by for e in every} | {self.issuer.name}
         self.shared = [proved(tree, e) for e in _shared(reading, found, signed)]
         self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
         # As it was signed: where the clock was mended since, the window counts from another day.
@@ -83,8 +84,7 @@ def build(
     by: str | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Statements by contributor, each with its proof under one checkpoint; they count once signed."""
-    with ledger.read() as connection:
-        reading = verified(connection, ledger, "stated from")
+    with verified(ledger, "stated from") as reading:
         scene = Scene(ledger, reading, sid, domain, policy, by)
         places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
         wanted = sorted(places) if pids is None else sorted(set(pids))
@@ -152,18 +152,6 @@ def _shared(reading: Reading, found: Settlement, names: set[str]) -> list[Event]
 def proved(tree: Tree, e: Event) -> dict[str, Any]:
     """An entry with the path that shows it in the log."""
     return {"entry": encode(e).decode(), "index": e.seq - 1, "path": _encoded(tree.inclusion(e.seq - 1))}
-
-
-def _words(ledger: Ledger, connection: sa.Connection, asked: Disputes, sid: str) -> dict[str, str]:
-    """What people wrote in disputes and decisions, by the hash of the paper."""
-    own = [d for each in asked.found.get(sid, {}).values() for d in each]
-    papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
-    papers |= {(pid, one.paper) for (s, pid), one in asked.kept.items() if s == sid}
-    return {
-        name: people.attached_values(connection, ledger.ring, pid, name).get("text", "")
-        for pid, name in sorted(papers)
-        if name
-    }
 
 
 # What a statement says of its settlement as the ledger does.

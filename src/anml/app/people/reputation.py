@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from anml.app.people.names import shown_names
 from anml.core.errors import InputError
 from anml.core.signals.eigentrust import eigentrust
-from anml.core.signals.policy import Evidence, Policy, TrustRule
-from anml.core.signals.standing import Standing
-from anml.core.signals.track_record import Scored, Track, in_order, replay
+from anml.core.signals.policy import Evidence, Policy, Standing, TrustRule
+from anml.core.signals.track_record import Track, in_order, replay
 from anml.ledger import evidence, kinds, people, two_people
 from anml.ledger.log import Event, seconds, stamp
 from anml.ledger.parts import People
@@ -28,22 +27,10 @@ def show(
         return standings(connection, at or stamp(ledger.clock()), domain, policy)
 
 
-class TrackStep(NamedTuple):
-    """One event of a track record and r after it."""
-
-    event: Scored
-    track: Track
-
-    @property
-    def at(self) -> str:
-        """When it happened, as the log writes times."""
-        return stamp(datetime.fromtimestamp(self.event.at, UTC))
-
-
 def replay_history(
     ledger: Ledger, pid: str, domain: str = "default", at: str | None = None, policy: Policy | None = None
-) -> tuple[list[TrackStep], Track]:
-    """A contributor's r event by event, each by the graph of who verified whom as it was then; and now."""
+) -> tuple[list[dict[str, Any]], Track]:
+    """A contributor's r after each event, by the graph of who verified whom as it was then; and now."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
         if pid not in loaded(People, connection).since:
@@ -54,25 +41,25 @@ def replay_history(
         limit = seconds(at or stamp(ledger.clock()))
     known = sorted((e for e in history if e.at <= limit), key=in_order)
 
-    def endorsed(when: float) -> float:
-        return evidence.endorsed(vouched, when, following, trusted).get(pid, 0.0)
-
     def after(count: int, when: float) -> Track:
-        return replay(known[:count], when, None, endorsed(when))
+        endorsed = evidence.endorsed(vouched, when, following, trusted).get(pid, 0.0)
+        return replay(known[:count], when, None, endorsed)
 
-    steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
+    steps = []
+    for count, e in enumerate(known, start=1):
+        at, track = stamp(datetime.fromtimestamp(e.at, UTC)), after(count, e.at)
+        steps.append({"at": at, "source": e.source, "batch": e.batch, "quality": e.quality,
+                      "endorsed": track.endorsed, "r": track.r})  # fmt: skip
     return steps, after(len(known), limit)
 
 
-class Trusted(NamedTuple):
-    """Trust by name, summing to one, and what it counts for in r at most, in good events."""
+def trust_graph(
+    ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | None = None
+) -> dict[str, dict[str, float]]:
+    """EigenTrust over who verified whose work, and what it counts for at most; needs people to begin with.
 
-    trust: dict[str, float]
-    endorsed: dict[str, float]
-
-
-def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | None = None) -> Trusted:
-    """EigenTrust over who verified whose work; needs people trusted beforehand."""
+    `trust` sums to one, and `endorsed` is in good events.
+    """
     rule = rule or TrustRule()
     rule = replace(rule, roots=tuple(sorted({*roots, *rule.roots})))
     at = seconds(stamp(ledger.clock()))
@@ -86,7 +73,8 @@ def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | Non
     graph = evidence.votes(found, at)
     if not graph:
         raise InputError("nobody has verified anybody in this ledger, so there is no graph to follow")
-    return Trusted(eigentrust(graph, trusted, rule.restart), evidence.endorsed(found, at, rule, trusted))
+    endorsed = evidence.endorsed(found, at, rule, trusted)
+    return {"trust": eigentrust(graph, trusted, rule.restart), "endorsed": endorsed}
 
 
 @written

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from anml.core.checks import in_range, one_of
 from anml.core.errors import InputError
 from anml.core.signals.levels import Level
+from anml.core.signals.track_record import Track
 from anml.core.signals.verification import VERIFICATION
 
 # The paper has no row for work that a second person looked at and accepted; the band is ours.
@@ -135,26 +136,23 @@ class Policy:
             trust=TrustRule.from_dict(values.get("trust", {})),
         )
 
-    def judge(self, evidence: Iterable[Evidence], at: float, own: frozenset[str] = frozenset()) -> Verdict:
-        """Turn the evidence about one contribution into v at time `at`.
-
-        `own` are the contributor's own names and keys: what they issue is self-attested.
-        """
+    def judge(self, evidence: Iterable[Evidence], at: float) -> Verdict:
+        """Turn the evidence about one contribution into v at time `at`."""
         standing = sorted(
             (e for e in evidence if e.at <= at and (e.until is None or at < e.until)),
             key=lambda e: (e.at, e.id),
         )
-        open_flags = [e for e in standing if self._flags(e) and not _lifted(e, standing, own)]
+        open_flags = [e for e in standing if self._flags(e) and not _lifted(e, standing)]
         if open_flags:
             last = open_flags[-1]
             ids = tuple(e.id for e in open_flags)
             return Verdict(self.levels["flagged"], "flagged", ids, f"{last.kind} by {last.issuer}")
         best = Verdict(self.levels["self-attested"], "self-attested", (), "no evidence by anybody else")
         for e in standing:
-            level = self._level(e, own)
+            level = self._level(e)
             if level is not None and self.levels[level] >= best.v:
                 best = Verdict(self.levels[level], level, (e.id,), f"{e.kind} by {e.issuer}")
-        doubts = [e for e in standing if e.kind == "concern" and not _lifted(e, standing, own)]
+        doubts = [e for e in standing if e.kind == "concern" and not _lifted(e, standing)]
         if doubts and best.v > self.concern_cap:
             ids = (*best.evidence, doubts[-1].id)
             return Verdict(self.concern_cap, "concern", ids, f"concern by {doubts[-1].issuer}")
@@ -164,24 +162,48 @@ class Policy:
         # A flag that nobody signed or recorded counts for nothing: accusing must not be free.
         return self.kinds[one_of("kind of evidence", e.kind, KINDS)] == "flagged" and e.vouched != "nobody"
 
-    def _level(self, e: Evidence, own: frozenset[str]) -> str | None:
+    def _level(self, e: Evidence) -> str | None:
         level = self.kinds[e.kind]
         if level is None or level == "flagged":
             return None
-        return "self-attested" if e.vouched == "nobody" or _is_own(e, own) else level
+        return "self-attested" if e.vouched == "nobody" or e.issuer == e.subject else level
 
 
-def _is_own(e: Evidence, own: frozenset[str]) -> bool:
-    return e.issuer == e.subject or e.issuer in own
-
-
-def _lifted(flag: Evidence, standing: Iterable[Evidence], own: frozenset[str]) -> bool:
+def _lifted(flag: Evidence, standing: Iterable[Evidence]) -> bool:
     """Somebody other than the contributor closed this flag later."""
     return any(
         flag.kind in LIFTS.get(e.kind, frozenset())
         and (e.at, e.id) > (flag.at, flag.id)
         and e.scope == flag.scope
         and e.vouched != "nobody"
-        and not _is_own(e, own)
+        and e.issuer != e.subject
         for e in standing
     )
+
+
+class Standing(NamedTuple):
+    """A contributor at one moment, in one domain; `flags` are the numbers of the open flags."""
+
+    pid: str
+    since: str
+    prior: int
+    track: Track
+    r: float
+    verdict: Verdict
+    flags: tuple[int, ...]
+    verified: bool
+    newcomer: bool
+    needs: tuple[str, ...]
+
+    @property
+    def flagged(self) -> bool:
+        """Whether a flag is open on more than single items."""
+        return bool(self.flags)
+
+
+class EvidenceEntry(NamedTuple):
+    """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
+
+    record: Evidence
+    signature: str
+    envelope: str
