@@ -124,7 +124,7 @@ class World:
     def pay_to(self, pid: str, changes: dict[str, str]) -> None:
         from anml.app.pay import payout
 
-        self.confirm(payout.set_payee(self.ledger, pid, changes))
+        self.confirm(payout.set_payees(self.ledger, {pid: changes})[0])
 
     def erase(self, pid: str):
         """Forget somebody, money or not, by as many people as that takes."""

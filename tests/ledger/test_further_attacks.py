@@ -219,7 +219,7 @@ def test_what_is_confirmed_is_what_was_read(world):
     """A proposal that shows one paper and names another has its reader sign for what they never saw."""
     _, pids = released(world)
     ben, ledger = pids["ben"], world.ledger
-    payout.set_payee(ledger, ben, {"iban": IBANS[1]}, "cat")
+    payout.set_payees(ledger, {ben: {"iban": IBANS[1]}}, "cat")[0]
     with ledger.read() as connection:
         (mine,) = open_proposals(connection)
 
@@ -235,7 +235,7 @@ def test_what_is_confirmed_is_what_was_read(world):
 def test_what_somebody_began_who_left_lapses(world):
     """A leaked key's proposals and drafts wait for no second person; nor is one's successor that person."""
     sid, pids = posted(world)
-    number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
+    number = payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[1]}}, "cat")[0]
     draft = world.draft(world.run(simple_rows({"x": 1})), "1", by="cat").id
     world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
     given = book.Answer("upheld", "other", "cat", 1_000_000)
@@ -408,7 +408,7 @@ def test_an_account_named_like_a_member_of_staff_is_nobody_of_the_staff(world):
     who = world.register("test", ["ann", "bob"])
     with pytest.raises(InputError, match="is not a member of staff"):
         settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, who["bob"])
-    number = payout.set_payee(world.ledger, who["bob"], {"name": "B"}, "ann")
+    number = payout.set_payees(world.ledger, {who["bob"]: {"name": "B"}}, "ann")[0]
     with pytest.raises(ConflictError, match="'ann' proposed this"):
         world.confirm(number, by=" ANN")
 

@@ -176,7 +176,7 @@ def test_03_bank_details_take_two_people_a_wait_and_an_entry(make_world, request
         world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
         world.clock.pass_days(15)
         release(world.ledger, sid)
-        number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
+        number = payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[1]}}, "cat")[0]
         with pytest.raises(ConflictError, match="a second person must confirm it"):
             world.confirm(number, by="Cat ")
         # Proposed alone it changes nothing; confirmed, it waits.
@@ -723,7 +723,7 @@ def test_g11_no_one_person_moves_money(world):
     alone = [
         lambda: settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "ann"),
         lambda: world.confirm(
-            payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[0]}, "ann"), by="ann"
+            payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[0]}}, "ann")[0], by="ann"
         ),
         lambda: world.confirm(
             world.ledger.write(

@@ -124,7 +124,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     world.ledger.write(lambda tx: alone(tx, pids["ann"], name="ben", accounts=["run:ben"], iban=IBANS[0]))
     world.reopen()
     assert problems(world) == ""
-    asked = payout.set_payee(world.ledger, pids["ben"], {"name": "Mallory", "iban": IBANS[0]}, by="eve")
+    asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "Mallory", "iban": IBANS[0]}}, by="eve")[0]
     (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, [asked], "bob"))["proposals"]
     assert shown["name"] == "ben"
     assert says(shown).startswith("pay ben under ")
@@ -285,7 +285,7 @@ def test_what_no_program_writes_is_one_sentence_sealed_or_not(world, raw):
 def test_what_began_ahead_of_time_is_due_and_lapses_from_when_the_clock_was_mended(world):
     sid, pids = posted(world, window_days=3_650)
     world.clock.pass_days(365 * 9)
-    asked = payout.set_payee(world.ledger, pids["ben"], {"name": "X", "iban": IBANS[0]})
+    asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "X", "iban": IBANS[0]}})[0]
     world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
     world.clock.pass_days(-365 * 9)
     mend = world.ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, "ann"))

@@ -210,7 +210,7 @@ def test_a_signature_for_other_entries_is_refused(changed):
 # --- what is kept between transactions
 def test_what_was_read_before_is_used_where_the_log_goes_on_from_it(world):
     posted(world)
-    kept = world.ledger.memory.reading
+    (kept,) = world.ledger.memory
     other = open_ledger(world.url, world.keys, world.clock)
     other.signers.name = "ann"
     other.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="ann"))

@@ -87,7 +87,7 @@ def pay(tx, world: World, who: str, **changes: str):
 
 
 def payee(tx, world: World, who: str) -> dict:
-    return two_people.plain(
+    return people.attached_values(
         tx.connection,
         world.ledger.ring,
         world.pids[who],

@@ -1,22 +1,14 @@
-"""What the log means so far, in parts that fold entries one by one for who writes, verifies or reads."""
+"""What the log means so far, in parts that fold entries one by one for who writes, verifies or reads.
 
-from typing import NamedTuple, Protocol
+Each names the `KINDS` of entries that it follows, which were checked before.
+"""
+
+from typing import NamedTuple
 
 from anml.core.errors import ConflictError, InputError
 from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, seconds
-
-
-class StatePart(Protocol):
-    """Something that follows the log."""
-
-    @property
-    def KINDS(self) -> tuple[str, ...]:
-        """The kinds of entries it follows."""
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry that was checked before."""
 
 
 class Member(NamedTuple):

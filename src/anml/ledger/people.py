@@ -190,10 +190,10 @@ def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> b
 
 
 def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
-    """A paper that holds plain values; nothing where it was erased or there is none."""
+    """What a sealed paper says, without its salt; nothing where it was erased or there is none."""
     data = attached(connection, ring, pid, name) if name else None
     found: dict[str, Any] = json.loads(data) if data else {}
-    return found
+    return {key: value for key, value in found.items() if key != "salt"}
 
 
 def texts(

@@ -13,7 +13,7 @@ from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff, StatePart
+from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
 from anml.ledger.records import RECORDS, Balances, Credits, JudgedBefore, account_of
 from anml.ledger.schema import event
 
@@ -52,7 +52,8 @@ class State:
         self.documents = documents
         self.balances, self.credits, self.judged = Balances(), Credits(), JudgedBefore()
         self._parts: dict[type, Any] = {part: part() for part in (*_SMALL, *RECORDS)}
-        self._followers: dict[str, list[StatePart]] = {}
+        self.staff, self.people = self.part(Staff), self.part(People)
+        self._followers: dict[str, list[Any]] = {}
         for part in (self.credits, self.judged, *self._parts.values()):
             for kind in part.KINDS:
                 self._followers.setdefault(kind, []).append(part)
@@ -68,16 +69,6 @@ class State:
         """One part of it."""
         found: P = self._parts[wanted]
         return found
-
-    @property
-    def staff(self) -> Staff:
-        """Who may act."""
-        return self.part(Staff)
-
-    @property
-    def people(self) -> People:
-        """Who is on record."""
-        return self.part(People)
 
     def credits_of(self, found: Settlement) -> Credited:
         """What the manifest of a settlement credits."""
@@ -224,8 +215,7 @@ class State:
                 raise IntegrityError(f"it takes {item.account} below zero")
 
 
-def load(part: StatePart, connection: sa.Connection) -> None:
-    """Let a part follow the log in a database."""
+def _load(part: Any, connection: sa.Connection) -> None:
     rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(part.KINDS)).order_by(event.c.seq)
     try:
         for row in connection.execute(rows).all():
@@ -243,6 +233,6 @@ def loaded(wanted: type[P], where: Where) -> P:
     if isinstance(where, State):
         return where.part(wanted)
     made: Any = wanted()
-    load(made, where)
+    _load(made, where)
     found: P = made
     return found

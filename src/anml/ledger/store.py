@@ -19,9 +19,10 @@ from anml.ledger import schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
 from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, load_keys, public_text
 from anml.ledger.kinds import CREATED
+from anml.ledger.reading import Reading
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.state import loaded
-from anml.ledger.writer import Memory, Writer
+from anml.ledger.writer import Writer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,7 +54,8 @@ class Ledger:
     new_id: Callable[[], str] = random_id
     signers: Signers = field(default_factory=Signers)
     entropy: Callable[[int], bytes] = os.urandom
-    memory: Memory = field(default_factory=Memory, repr=False, compare=False)
+    # The ledger as it was read and verified for the last transaction; nothing, or one.
+    memory: list[Reading] = field(default_factory=list, repr=False, compare=False)
     dry_run: bool = False
 
     @property
@@ -62,6 +64,10 @@ class Ledger:
         if self.keys is None:
             raise InputError("this needs the ledger's keys; give their folder with --keys or ANML_KEYS")
         return self.keys
+
+    def remembered(self) -> Reading | None:
+        """What was read, then forgotten: a transaction that fails leaves nothing of itself behind."""
+        return self.memory.pop() if self.memory else None
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""

@@ -1,9 +1,7 @@
 """Steps that one person proposes and another confirms; what is personal lies in sealed papers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import sqlalchemy as sa
 
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
@@ -56,13 +54,7 @@ def confirm(tx: Writer, number: int, by: str | None) -> Event:
 
 def _paper(tx: Writer, found: Proposal) -> dict[str, Any]:
     tx.state.people.require(found.subject)
-    return plain(tx.connection, tx.ledger.ring, found.subject, found.paper)
-
-
-def plain(connection: sa.Connection, ring: keys.KeyRing, pid: str, paper: str) -> dict[str, Any]:
-    """What a sealed paper says; nothing where there is none, or it was erased."""
-    values = people.attached_values(connection, ring, pid, paper)
-    return {name: value for name, value in values.items() if name != "salt"}
+    return people.attached_values(tx.connection, tx.ledger.ring, found.subject, found.paper)
 
 
 def _set_payee(tx: Writer, found: Proposal) -> dict[str, Any]:
@@ -117,7 +109,7 @@ def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None)
         _owned(tx, iban, pid)
     # The paper holds all of it, so that the last one that two people signed is all there is.
     agreed = tx.state.part(Payees).paper.get(pid, "")
-    whole = {**plain(tx.connection, tx.ledger.ring, pid, agreed), **changes}
+    whole = {**people.attached_values(tx.connection, tx.ledger.ring, pid, agreed), **changes}
     return _propose_sealed(tx, kinds.PAYEE_SET, pid, whole, by)
 
 
@@ -136,11 +128,14 @@ def _propose_sealed(tx: Writer, step: str, pid: str, values: dict[str, Any], by:
     return propose(tx, step, pid, {"digest": paper.paper}, by, paper)
 
 
-def propose_staff(tx: Writer, name: str, public: bytes, roles: list[str], by: str | None) -> Event:
+def propose_staff(
+    tx: Writer, name: str, public: bytes, roles: Sequence[str] | None, by: str | None = None
+) -> Event:
     """Bring in a member of staff: the second one at once, later ones when another person confirms."""
     who, text = staff_id(name), keys.public_text(public)
     sound_key(text)
-    body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in roles})}
+    chosen = kinds.ROLES if roles is None else roles
+    body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in chosen})}
     if len(tx.state.staff.members) < 2:
         tx.verified()
         return tx.append(kinds.STAFF_ADDED, f"staff/{who}", who, {**body, "proposal": 0}, by=tx.who(by))
@@ -173,7 +168,7 @@ def remove_staff(tx: Writer, name: str, by: str | None, *, compromised: bool = F
 
 
 def propose_key(
-    tx: Writer, owner: str, public: bytes, may: list[str] | None, since: str | None, until: str | None,
+    tx: Writer, owner: str, public: bytes, may: Sequence[str] | None, since: str | None, until: str | None,
     by: str | None,
 ) -> Event:  # fmt: skip
     """Propose to trust a key that vouches."""

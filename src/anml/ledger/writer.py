@@ -1,7 +1,6 @@
 """Appends to the log inside one transaction: checked by the state machine, signed, and sealed at the end."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -19,18 +18,6 @@ from anml.ledger.state import State
 
 if TYPE_CHECKING:
     from anml.ledger.store import Ledger
-
-
-@dataclass
-class Memory:
-    """The ledger as it was read and verified for the last transaction."""
-
-    reading: Reading | None = None
-
-    def take(self) -> Reading | None:
-        """What was read, then forgotten: a transaction that fails leaves nothing of itself behind."""
-        found, self.reading = self.reading, None
-        return found
 
 
 class Writer:
@@ -53,7 +40,7 @@ class Writer:
         self._events: list[dict[str, Any]] = []
         self._postings: list[dict[str, Any]] = []
         self._verified = False
-        self.reading = ledger.memory.take() or Reading(connection)
+        self.reading = ledger.remembered() or Reading(connection)
         self.reading.connection = connection
         if seq and self.reading.head != hashed:
             self.verified()
@@ -174,4 +161,4 @@ class Writer:
         self.flush()
         if self.prev != GENESIS and (kept or self._seq == self._began):
             checkpoint.seal(self._connection, self._ring, self._seq, self.prev)
-            self.ledger.memory.reading = self.reading
+            self.ledger.memory[:] = [self.reading]

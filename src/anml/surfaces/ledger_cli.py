@@ -89,7 +89,7 @@ def contributors(
         if pid is not None and email is not None:
             pay.payout.set_email(book, pid, email, at.by)
         if pid is not None and given:
-            number = pay.payout.set_payee(book, pid, given, at.by)
+            (number,) = pay.payout.set_payees(book, {pid: given}, at.by)
             called = people.names.names_of(book)[pid]
             lines, done = proposed(book, [number], f"{', '.join(given)} of {called}")
             at.show({"contributor": pid, "proposal": number, "set": done}, lines)

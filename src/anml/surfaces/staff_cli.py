@@ -44,8 +44,9 @@ def add(
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
     with at.opened() as book:
-        made, done = ledger.steps.add_member(book, name, public_key, role, at.by)
-        if done:
+        public = ledger.steps.read_public(public_key)
+        made = ledger.steps.add_member(book, name, public, role or None, at.by)
+        if done := "roles" in made.body:
             lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
         else:
             lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
@@ -178,7 +179,9 @@ def trust(
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
     with at.opened() as book:
-        made = ledger.steps.trust_key(book, public_key, owner, may, since, until, at.by)
+        made = ledger.steps.trust_key(
+            book, owner, ledger.steps.read_public(public_key), may, since, until, at.by
+        )
         lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
     body = made.body["body"]
     value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}

@@ -64,14 +64,14 @@ def test_what_is_signed_is_what_was_shown(world):
 def test_bank_details_are_shown_as_they_are_and_as_they_would_be(world):
     pids = world.establish("ada")
     world.pay_to(pids["ada"], {"name": "Ada", "iban": IBANS[0]})
-    number = payout.set_payee(world.ledger, pids["ada"], {"iban": IBANS[1]}, "ann")
+    number = payout.set_payees(world.ledger, {pids["ada"]: {"iban": IBANS[1]}}, "ann")[0]
     found = seen(world, lambda tx: review.proposals(tx, [number], "bob"))
     (one,) = found["proposals"]
     assert one["until_now"] == {"name": "Ada", "iban": IBANS[0]}
     assert one["details"] == {"name": "Ada", "iban": IBANS[1]}
     with pytest.raises(ConflictError, match="'ann' proposed this"):
         seen(world, lambda tx: review.proposals(tx, [number], "ann"))
-    more = payout.set_payee(world.ledger, pids["ada"], {"name": "Other"}, "ann")
+    more = payout.set_payees(world.ledger, {pids["ada"]: {"name": "Other"}}, "ann")[0]
     with pytest.raises(ConflictError, match="look at it again"):
         confirm_all(world.ledger, [more], "bob", seen=review.named(found))
     confirm_all(world.ledger, [number], "bob", seen=review.named(found))

@@ -32,7 +32,9 @@ def place(paid):
             lambda tx: two_people.propose_key(tx, "lab", public("lab"), ["self"], None, None, "ann")
         ),
         kinds.NAMED: write(lambda tx: two_people.propose(tx, kinds.NAMED, pids["ada"], {"on": True}, "ann")),
-        kinds.PAYEE_SET: payout.set_payee(world.ledger, pids["ada"], {"name": "Ada", "iban": IBAN}, "ann"),
+        kinds.PAYEE_SET: payout.set_payees(world.ledger, {pids["ada"]: {"name": "Ada", "iban": IBAN}}, "ann")[
+            0
+        ],
         kinds.MAPPED: write(lambda tx: two_people.propose_account(tx, "pf", "ada.l", pids["ada"], "ann")),
         kinds.MERGED: write(
             lambda tx: two_people.propose(tx, kinds.MERGED, pids["bea"], {"into": pids["ada"]}, "ann")

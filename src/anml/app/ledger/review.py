@@ -9,7 +9,7 @@ from anml.app.people.names import shown_names
 from anml.core.canonical import digest
 from anml.core.errors import ConflictError
 from anml.core.manifest import amounts
-from anml.ledger import kinds, people, two_people
+from anml.ledger import kinds, people
 from anml.ledger.log import Event, seconds, shown_date
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Payees, Proposal, Proposals
@@ -110,7 +110,7 @@ def proposal(
     """A proposal with what it says of people, as far as the ledger's keys are at hand."""
     agreed = loaded(Payees, where).paper.get(p.subject, "") if p.step == kinds.PAYEE_SET else ""
     details, old = (
-        two_people.plain(connection, ledger.keys, p.subject, paper) if ledger.keys else {}
+        people.attached_values(connection, ledger.keys, p.subject, paper) if ledger.keys else {}
         for paper in (p.paper, agreed)
     )
     return {

@@ -7,8 +7,7 @@ from typing import Any
 from anml.app.ledger.review import check_seen, proposal, proposals
 from anml.core.identifiers import staff_id
 from anml.core.money import show_amount, show_money
-from anml.ledger import book, kinds, people, two_people
-from anml.ledger.keys import create_signer, public_text, read_public
+from anml.ledger import book, keys, kinds, people, two_people
 from anml.ledger.log import Event
 from anml.ledger.parts import Keys, Member, Proposals, Staff
 from anml.ledger.signing import from_file
@@ -40,7 +39,9 @@ def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by:
     return ledger.write(lambda tx: two_people.recover(tx, name, raw, signer, by))
 
 
-new_key = create_signer
+new_key, read_public = keys.create_signer, keys.read_public
+add_member = written(two_people.propose_staff)
+trust_key = written(two_people.propose_key)
 remove_member = written(two_people.remove_staff)
 revoke_key = written(two_people.revoke_key)
 reverse = written(book.propose_reversal)
@@ -50,15 +51,6 @@ reverse = written(book.propose_reversal)
 def mend_clock(tx: Writer, by: str | None = None) -> Event:
     """Propose that from now on entries are dated by the clock of whoever confirms it."""
     return two_people.propose(tx, kinds.CLOCK, "", {}, by)
-
-
-def add_member(
-    ledger: Ledger, name: str, public: str, roles: Sequence[str] | None = None, by: str | None = None
-) -> tuple[Event, bool]:
-    """Bring in a member of staff by their public key, text or file; also whether that is done already."""
-    raw, chosen = read_public(public), list(roles or kinds.ROLES)
-    made = ledger.write(lambda tx: two_people.propose_staff(tx, name, raw, chosen, by))
-    return made, made.kind == kinds.STAFF_ADDED
 
 
 def is_single_person(ledger: Ledger) -> bool:
@@ -122,19 +114,12 @@ def says(p: dict[str, Any]) -> str:
 
 def public_key(ledger: Ledger) -> str:
     """The key that everybody checks this ledger with, as text."""
-    return public_text(ledger.ring.public)
-
-
-def trust_key(
-    ledger: Ledger, public: str, owner: str, may: Sequence[str] | None = None, since: str | None = None,
-    until: str | None = None, by: str | None = None,
-) -> Event:  # fmt: skip
-    """Propose to trust a public key, given as text or as a file; somebody else confirms it."""
-    raw, allowed = read_public(public), None if may is None else list(may)
-    return ledger.write(lambda tx: two_people.propose_key(tx, owner, raw, allowed, since, until, by))
+    return keys.public_text(ledger.ring.public)
 
 
 def known_keys(ledger: Ledger) -> list[dict[str, Any]]:
     """Every key that was ever trusted, as plain values."""
     known = ledger.listed(Keys).known.values()
-    return [{**key._asdict(), "public": public_text(key.public), "may": sorted(key.may)} for key in known]
+    return [
+        {**key._asdict(), "public": keys.public_text(key.public), "may": sorted(key.may)} for key in known
+    ]

@@ -38,11 +38,11 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
 @contextmanager
 def verified(ledger: Ledger, what: str) -> Iterator[Reading]:
     """The whole ledger as one transaction reads it; an error unless it verifies."""
-    known, ring = ledger.memory.take(), ledger.ring
+    known, ring = ledger.remembered(), ledger.ring
     with ledger.read() as connection:
         found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
         audit.check(found, what)
-        ledger.memory.reading = found
+        ledger.memory[:] = [found]
         yield found
 
 

@@ -19,6 +19,7 @@ from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.merkle import Tree
 from anml.core.money import bank_name, check_bic, check_iban, parse_amount
 from anml.ledger import audit, book, checkpoint, people, two_people
+from anml.ledger.log import Event
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
@@ -167,24 +168,19 @@ def close(
     return tx.state.part(Payouts).get(batch)
 
 
-def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
-    """Propose a contributor's name or bank details; returns the number that a second person confirms."""
-    return set_payees(ledger, {pid: changes}, by)[0]
-
-
-def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
-    """Propose names and bank details of several contributors, all or none."""
+@written
+def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
+    """Propose names and bank details of contributors, all or none; the numbers that another confirms."""
     checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
     values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
               for pid in sorted(changes)]  # fmt: skip
-    return ledger.write(
-        lambda tx: [two_people.propose_payee(tx, pid, given, by).seq for pid, given in values]
-    )
+    return [two_people.propose_payee(tx, pid, given, by).seq for pid, given in values]
 
 
-def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
+@written
+def set_email(tx: Writer, pid: str, email: str, by: str | None = None) -> Event:
     """Change where somebody is written to."""
-    ledger.write(lambda tx: people.change_email(tx, pid, _one_line(email), by))
+    return people.change_email(tx, pid, _one_line(email), by)
 
 
 def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
