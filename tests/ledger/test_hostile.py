@@ -22,7 +22,7 @@ from anml.ledger import audit, book, dsse, keys, kinds, schema, two_people
 from anml.ledger.log import encode, stamp
 from anml.ledger.signing import from_file
 from anml.surfaces.settle_cli import draft_shown
-from anml.surfaces.statement_html import statement_html
+from anml.surfaces.statement_cli import statement_html
 from ledger.ledger_queries import events
 from ledger.ledger_world import hash_run, simple_rows, write_run
 from ledger.test_further_attacks import released

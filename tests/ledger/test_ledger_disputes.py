@@ -5,8 +5,9 @@ import pytest
 from anml.app.pay import statement, statement_check
 from anml.app.pay.release import release
 from anml.core.errors import AnmlError, ConflictError, InputError
-from anml.ledger.book import Answer, answer, everything, open_dispute, resolve
-from anml.ledger.state import POOL
+from anml.ledger.book import Answer, answer, open_dispute, resolve
+from anml.ledger.money_parts import Disputes
+from anml.ledger.state import POOL, loaded
 from ledger.ledger_queries import balance, totals
 from ledger.ledger_world import World, simple_rows
 
@@ -119,7 +120,7 @@ def test_a_repeat_after_the_window_is_still_the_same_dispute(posted):
     world.clock.pass_days(20)
     opened(world, sid, pids["ann"])
     with world.ledger.read() as connection:
-        assert [found.settlement for found in everything(connection)] == [sid]
+        assert [found.settlement for found in loaded(Disputes, connection).every] == [sid]
 
 
 def test_only_those_with_a_credit_and_without_an_open_one_can_dispute(posted):

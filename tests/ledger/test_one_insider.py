@@ -24,8 +24,10 @@ from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, checkpoint, evidence, keys, kinds, people, schema, two_people
 from anml.ledger.holdings import alias_digest, record_digest
 from anml.ledger.log import encode
+from anml.ledger.money_parts import Disputes
 from anml.ledger.rules import appeal_bytes
 from anml.ledger.signing import from_file, signature
+from anml.ledger.state import loaded
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import last, released
@@ -292,7 +294,7 @@ def test_what_began_ahead_of_time_is_due_and_lapses_from_when_the_clock_was_mend
     world.confirm(mend.seq)
     world.clock.pass_days(61)
     with world.ledger.read() as connection:
-        assert book.everything(connection)[0].late(world.clock.now.timestamp())
+        assert loaded(Disputes, connection).every[0].late(world.clock.now.timestamp())
     with pytest.raises(ConflictError, match="has lapsed"):
         world.confirm(asked)
 

@@ -22,7 +22,7 @@ from anml.app.pay.release import release
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, checkpoint, keys
-from anml.surfaces.statement_html import write_bundle
+from anml.surfaces.statement_cli import write_bundle
 from ledger.ledger_world import World, simple_rows
 from ledger.test_insiders import SMALL
 

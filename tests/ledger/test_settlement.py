@@ -20,7 +20,7 @@ from anml.ledger import book, keys, kinds, two_people
 from anml.ledger.log import stamp
 from anml.ledger.standing import Score
 from anml.ledger.state import POOL
-from anml.surfaces.statement_html import statement_html
+from anml.surfaces.statement_cli import statement_html
 from ledger.ledger_queries import balance, balances, events, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults

@@ -353,7 +353,7 @@ def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_pa
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "a")
     (step,) = reputation.replay_history(place.ledger, pid)[0]
-    assert (step.event.source, step.event.quality) == ("held-out", 0.9)
+    assert (step["source"], step["quality"]) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
     with pytest.raises(InputError, match="no held-out confidence"):
         run_scores.add_run(place.ledger, tmp_path / "blind", "run")
@@ -371,7 +371,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     with place.ledger.read() as connection:
         pids = {who: who_is(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
     found = {who: reputation.replay_history(place.ledger, pid)[0] for who, pid in pids.items() if pid}
-    assert {who: step.event.quality for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
+    assert {who: step["quality"] for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
     assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
 
@@ -384,7 +384,7 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "007")
     (step,) = reputation.replay_history(place.ledger, pid)[0]
-    assert step.event.quality == 0.9
+    assert step["quality"] == 0.9
 
 
 @pytest.mark.parametrize(
@@ -438,6 +438,6 @@ def test_trust_graph_follows_reviews_from_a_trusted_root(place):
     place.clock.pass_days(30)
     found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
     root, ann = found.contributors["10"], found.contributors["ann@lab.example"]
-    trust_ = reputation.trust_graph(place.ledger, [root]).trust
+    trust_ = reputation.trust_graph(place.ledger, [root])["trust"]
     assert trust_[ann] > 0.4
     assert found.contributors["13"] not in trust_  # accepted as often as rejected

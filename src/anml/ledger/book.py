@@ -3,17 +3,14 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import sqlalchemy as sa
-
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError
 from anml.core.money import check_currency, floor_minor
 from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event, seconds, shown_date
-from anml.ledger.money_parts import Answer, Dispute, Disputes, Payouts, Settlement, Settlements
+from anml.ledger.money_parts import Answer, Disputes, Payouts, Settlement, Settlements
 from anml.ledger.parts import Payees
 from anml.ledger.rules_money import below_digest, check_reversal
-from anml.ledger.state import loaded
 from anml.ledger.writer import Writer
 
 LONGEST_TEXT = 4_000
@@ -107,12 +104,6 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
         tx.append(kinds.REVERSED, f"reverse/{sid}/{pid}/all", pid, body, sid)
     body = {"superseded_by": superseded_by}
     tx.append(kinds.REVERSED_ALL, f"settlement/{sid}/reversed", sid, body, sid)
-
-
-def everything(connection: sa.Connection) -> list[Dispute]:
-    """All disputes of all settlements, oldest first."""
-    found = loaded(Disputes, connection).found
-    return sorted((d for by in found.values() for own in by.values() for d in own), key=lambda d: d.opened)
 
 
 def open_dispute(

@@ -220,6 +220,12 @@ class Disputes:
             own[-1] = own[-1]._replace(resolved=e.at, resolved_by=e.by)
             self.added[e.settlement] = self.added.get(e.settlement, 0) + max(body["correction"], 0)
 
+    @property
+    def every(self) -> list[Dispute]:
+        """All disputes of all settlements, oldest first."""
+        found = (d for by in self.found.values() for own in by.values() for d in own)
+        return sorted(found, key=lambda d: d.opened)
+
     def waiting(self, sid: str) -> set[str]:
         """Contributors with an open dispute in a settlement."""
         return {pid for pid, own in self.found.get(sid, {}).items() if not own[-1].closed}

@@ -35,14 +35,13 @@ def init(
     from anml.surfaces.staff_cli import new_password
 
     charter = ledger.ledgers.Charter(by or getuser(), single_person, payee_wait_days, appeals)
-    made = ledger.ledgers.make(
+    public, who, path = ledger.ledgers.make(
         at.place(), at.keys, origin, charter, recovery, new_password() if password else ""
     )
-    who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",
-        f"Its public key, for everybody: {made.public_key}",
-        f"You are {who}; your key is {made.founder_key}. Nobody else needs it: keep a copy, for you alone.",
+        f"Its public key, for everybody: {public}",
+        f"You are {who}; your key is {path}. Nobody else needs it: keep a copy, for you alone.",
     ]
     if single_person:
         lines.append("One person keeps this ledger, and every statement says so.")
@@ -54,7 +53,7 @@ def init(
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
             seal if recovery else none,
         ]
-    value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
+    value = {"origin": origin, "public_key": public, "founder": who, "single_person": single_person}
     at.show(value, lines)
 
 

@@ -142,7 +142,7 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
 
 def proposed(book: Book, numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
     """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
-    if ledger.steps.is_single_person(book):
+    if ledger.steps.staff(book).single_person:
         ledger.steps.confirm_all(book, numbers)
         return [what], True
     listed = " ".join(map(str, numbers))

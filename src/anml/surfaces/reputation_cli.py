@@ -117,17 +117,16 @@ def show_all(at: Desk, book: Book) -> None:
 
 def show_one(at: Desk, book: Book, pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
-    found = people.reputation.get_contributor(book, pid, at.domain, at.read_policy())
-    s = found.standing
-    value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
+    s, profile, records, names = people.reputation.get_contributor(book, pid, at.domain, at.read_policy())
+    value = plain(s) | {"profile": profile, "records": [record._asdict() for record in records]}
     lines = [
-        f"{found.name} ({pid}) since {s.since[:10]}; "
-        f"{', '.join(found.profile.get('accounts', [])) or 'no account known'}",
+        f"{profile.get('name') or names.get(pid, '')} ({pid}) since {s.since[:10]}; "
+        f"{', '.join(profile.get('accounts', [])) or 'no account known'}",
         f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
         f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
         *(
-            f"entry {e.id}: {e.kind} by {found.issuers[e.issuer]} ({e.vouched}) about {e.scope}"
-            for e in found.records
+            f"entry {e.id}: {e.kind} by {names.get(e.issuer, e.issuer)} ({e.vouched}) about {e.scope}"
+            for e in records
         ),
     ]
     lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []

@@ -94,7 +94,7 @@ def new_password() -> str:
 def list_(at: Desk) -> None:
     """List everybody who may act, or could."""
     with at.opened() as book:
-        found = ledger.steps.members(book)
+        found = ledger.steps.staff(book).members.values()
     rows = [
         (m.name, "removed" if m.until else "active", m.since[:10], ", ".join(sorted(m.roles)), m.public_key)
         for m in found

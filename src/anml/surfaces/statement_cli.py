@@ -1,15 +1,24 @@
 """`anml statement` and `anml payout`: what people get to see, and what banks get to do."""
 
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
+from anml.core.canonical import canonical
 from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_minor, show_money
+from anml.core.settle import UNIT
 from anml.core.words import counted
 from anml.surfaces.ledger_common import Book, Desk, at_desk, columns
+from anml.surfaces.names import printable
 from anml.surfaces.options import arg, opt
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 # Statements by contributor.
 Made = dict[str, dict[str, Any]]
@@ -49,8 +58,6 @@ def statement(
 
 def _write(book: Book, made: Made, out: Path | None, bundle: Path | None) -> None:
     """Write statements into a folder for all of them, and into one with a bundle each."""
-    from anml.surfaces.statement_html import statement_html, write_bundle
-
     for pid, item in made.items() if out or bundle else ():
         signed = pay.statement.sign(book, item)
         if out is not None:
@@ -184,3 +191,68 @@ def _list_batches(at: Desk, book: Book) -> None:
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]
     at.show({"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))
+
+
+# What a statement is made of, in words.
+TITLES = {
+    "gross": "Earned in this settlement",
+    "held": "Held",
+    "released": "Released",
+    "returned": "Back to the pool",
+    "reversed": "Reversed",
+    "corrected": "Corrected after a dispute",
+    "payable": "Payable (all settlements)",
+    "in_transit": "On its way to the bank (all settlements)",
+    "paid": "Paid (all settlements)",
+}
+# Shown also where they are nothing.
+ALWAYS = ("gross", "held", "released", "paid")
+SIGNALS = {"v": "Verification", "r": "Reputation", "t": "Freshness"}
+
+
+@cache
+def _template() -> "Template":
+    """Compiled once for everybody's statement."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+
+    pages = Environment(
+        loader=PackageLoader("anml.surfaces"), autoescape=select_autoescape(default=True),
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
+    return pages.get_template("statement.html")
+
+
+def statement_html(statement: Mapping[str, Any]) -> str:
+    """The page; everything in it is escaped."""
+    currency = statement["currency"]
+
+    def money(micro: int) -> str:
+        return show_money(micro, currency)
+
+    shown = {name: value for name, value in statement["amounts"].items() if value or name in ALWAYS}
+    amounts = {TITLES[name]: money(value) for name, value in shown.items()}
+    bands = {
+        SIGNALS[name]: {band: count for band, count in counts.items() if count}
+        for name, counts in statement["bands"].items()
+    }
+    share = f"{statement['share'] / UNIT:.4%}"
+    return _template().render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
+
+
+_PART = ("head", "line", "place", "lines", "line_path")
+
+
+def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
+    """All that an outsider needs to check one statement: no anml, no database, no network."""
+    proof = statement["proof"]
+    program = files("anml.surfaces") / "templates" / "verify_statement.py"
+    made: dict[str, bytes | str] = {
+        "statement.json": signed,
+        "statement.html": statement_html(statement),
+        "manifest-part.json": canonical({name: proof[name] for name in _PART}) + b"\n",
+        "checkpoint.txt": proof["checkpoint"],
+        "log.pub": public_key + "\n",
+        "verify.py": program.read_bytes(),
+    }
+    for name, data in made.items():
+        write_file(folder / name, data, private=True)

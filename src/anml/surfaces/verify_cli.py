@@ -23,7 +23,11 @@ def verify(
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     if proof is not None:
-        _verify_growth(proof, public_key, at)
+        if public_key is None:
+            raise InputError("a proof is checked with the ledger's --public-key")
+        older, newer = ledger.verify.check_growth(read_bytes(proof, "proof"), public_key)
+        line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
+        at.show({"verified": True, "older": older, "newer": newer}, [line])
         return
     with at.opened() as book:
         found, by_itself = ledger.verify.verify_files(book, checkpoint or (), public_key)
@@ -42,14 +46,6 @@ def _sound(at: Desk, value: dict[str, Any], problems: Sequence[str], good: list[
     at.show(shown, [f"PROBLEM: {problem}" for problem in problems] or good)
     if problems:
         raise typer.Exit(1)
-
-
-def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
-    if public_key is None:
-        raise InputError("a proof is checked with the ledger's --public-key")
-    older, newer = ledger.verify.check_growth(read_bytes(proof, "proof"), public_key)
-    line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
-    at.show({"verified": True, "older": older, "newer": newer}, [line])
 
 
 @at_desk()

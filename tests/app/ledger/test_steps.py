@@ -82,7 +82,12 @@ def test_all_are_confirmed_or_none(place):
         kinds.NAMED,
         kinds.STAFF_ADDED,
     ]
-    assert [member.name for member in steps.members(place.ledger)] == ["ann", "bob", "cat", "zoe"]
+    assert [member.name for member in steps.staff(place.ledger).members.values()] == [
+        "ann",
+        "bob",
+        "cat",
+        "zoe",
+    ]
     with pytest.raises(ConflictError, match="was confirmed already"):
         steps.confirm_all(place.ledger, numbers, "bob")
 
@@ -90,9 +95,9 @@ def test_all_are_confirmed_or_none(place):
 def test_a_ledger_says_whether_one_person_keeps_it(place, tmp_path):
     from ledger.ledger_world import World
 
-    assert not steps.is_single_person(place.ledger)
+    assert not steps.staff(place.ledger).single_person
     alone = World(str(tmp_path / "o.db"), tmp_path / "o", tmp_path, ("ann",), single_person=True)
-    assert steps.is_single_person(alone.ledger)
+    assert steps.staff(alone.ledger).single_person
     alone.ledger.close()
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from anml.app.files import read_text
 from anml.core.errors import InputError
@@ -16,28 +15,22 @@ from anml.ledger.keys import Password, create_signer, from_environment, public_t
 from anml.ledger.store import Charter, Ledger, create, open_ledger
 
 # A surface holds an open ledger and hands it on; what is in it, the functions here know.
-__all__ = ["Charter", "Ledger", "Made", "from_environment", "make", "opened"]
-
-
-class Made(NamedTuple):
-    """A new ledger: its public key, and the first member of staff with the file of their key."""
-
-    origin: str
-    public_key: str
-    founder: str
-    founder_key: Path
+__all__ = ["Charter", "Ledger", "from_environment", "make", "opened"]
 
 
 def make(
     url: str, keys: Path | None, origin: str, charter: Charter, recovery: Path | None = None,
     password: str = "",
-) -> Made:  # fmt: skip
-    """Make a ledger with its keys, its founder, and a `recovery` key that helps to renew lost ones."""
+) -> tuple[str, str, Path]:  # fmt: skip
+    """Make a ledger; returns its public key, its founder and the file of their key.
+
+    A `recovery` key helps to renew lost ones.
+    """
     renewing = "" if recovery is None else create_signer(recovery)
     ledger = create(url, keys, origin, charter=replace(charter, recovery=renewing), password=password)
     try:
         who = staff_id(charter.founder)
-        return Made(origin, public_text(ledger.ring.public), who, ledger.signers.folders[0] / f"{who}.pem")
+        return public_text(ledger.ring.public), who, ledger.signers.folders[0] / f"{who}.pem"
     finally:
         ledger.close()
 

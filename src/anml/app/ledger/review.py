@@ -70,6 +70,9 @@ def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
          "before": got.get(line["pid"])}
         for line in made["contributors"]
     ]  # fmt: skip
+    # Appeals that should have been answered by now.
+    late = [f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
+            for d in tx.state.part(Disputes).every if d.late(seconds(tx.now))]  # fmt: skip
     return {
         "step": kinds.APPROVED, "settlement": sid, "manifest": found.manifest,
         "run": made["run"].get("record_sha256") or made["run"]["samples_sha256"],
@@ -79,19 +82,9 @@ def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
         "replaced": replaced and [replaced.pool, replaced.currency],
         "before": before, "gone": {names.get(pid, pid): amount for pid, amount in sorted(got.items())
                                    if found.supersedes == before and pid not in given},
-        "overlaps": overlaps(known, found), "late": _late(tx, names),
+        "overlaps": overlaps(known, found), "late": late,
         "lines": sorted(lines, key=lambda line: -line["amount"]),
     }  # fmt: skip
-
-
-def _late(tx: Writer, names: Mapping[str, str]) -> list[str]:
-    """Appeals that should have been answered by now."""
-    asked = [d for own in tx.state.part(Disputes).found.values() for each in own.values() for d in each]
-    return [
-        f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
-        for d in asked
-        if d.late(seconds(tx.now))
-    ]
 
 
 def proposals(tx: Writer, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:

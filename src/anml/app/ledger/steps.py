@@ -9,16 +9,16 @@ from anml.core.identifiers import staff_id
 from anml.core.money import show_amount, show_money
 from anml.ledger import book, keys, kinds, people, two_people
 from anml.ledger.log import Event
-from anml.ledger.parts import Keys, Member, Proposals, Staff
+from anml.ledger.parts import Keys, Proposals, Staff
 from anml.ledger.signing import from_file
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, staff_folder, written
 from anml.ledger.writer import Writer
 
 
-def members(ledger: Ledger) -> list[Member]:
-    """Everybody who acts, or did."""
-    return list(ledger.listed(Staff).members.values())
+def staff(ledger: Ledger) -> Staff:
+    """Everybody who acts, or did, and whether one person keeps the ledger."""
+    return ledger.listed(Staff)
 
 
 def new_member(name: str, path: Path | None = None, password: str = "") -> tuple[str, Path, str]:
@@ -51,11 +51,6 @@ reverse = written(book.propose_reversal)
 def mend_clock(tx: Writer, by: str | None = None) -> Event:
     """Propose that from now on entries are dated by the clock of whoever confirms it."""
     return two_people.propose(tx, kinds.CLOCK, "", {}, by)
-
-
-def is_single_person(ledger: Ledger) -> bool:
-    """Whether the ledger says that one person keeps it."""
-    return ledger.listed(Staff).single_person
 
 
 def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:

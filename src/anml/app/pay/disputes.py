@@ -22,6 +22,7 @@ from anml.ledger.log import Event, seconds, shown_date, stamp
 from anml.ledger.money_parts import Answer, Disputes, Settlement, Settlements, read_manifest
 from anml.ledger.reading import Reading
 from anml.ledger.records import Trail
+from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
@@ -29,7 +30,7 @@ from anml.ledger.writer import Writer
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
     """All disputes, oldest first, with what was written where the keys are at hand."""
     with ledger.read() as connection:
-        found = [d for d in book.everything(connection) if sid in (None, d.settlement)]
+        found = [d for d in loaded(Disputes, connection).every if sid in (None, d.settlement)]
         found = [d for d in found if not (open_only and d.closed)]
         papers = {(d.pid, name) for d in found for name in (d.paper, d.answer_paper)}
         words = people.texts(connection, ledger.keys, papers)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.people.names import shown_names
 from anml.core.errors import InputError
@@ -83,16 +83,6 @@ def name_reviewer(tx: Writer, pid: str, by: str | None, *, on: bool = True) -> E
     return two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by)
 
 
-class KnownContributor(NamedTuple):
-    """One contributor, with the evidence about them; `profile` is empty without the ledger's keys."""
-
-    standing: Standing
-    name: str
-    profile: dict[str, Any]
-    records: list[Evidence]
-    issuers: dict[str, str]
-
-
 def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple[Standing, str, list[str]]]:
     """Everybody on record: where they stand, with the name and the accounts that staff know them by."""
     found = show(ledger, domain, policy=policy)
@@ -105,8 +95,10 @@ def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple
     ]
 
 
-def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> KnownContributor:
-    """One of them, with the evidence about their work."""
+def get_contributor(
+    ledger: Ledger, pid: str, domain: str, policy: Policy
+) -> tuple[Standing, dict[str, Any], list[Evidence], dict[str, str]]:
+    """One of them, their profile (empty without the keys), evidence about their work, and names in it."""
     found = show(ledger, domain, policy=policy).get(pid)
     if found is None:
         raise InputError(f"there is no contributor {pid!r} in this ledger")
@@ -114,5 +106,4 @@ def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> Kn
         profile = people.profile(connection, ledger.ring, pid) if ledger.keys else {}
         records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
         called = shown_names(ledger, connection)
-    issuers = {e.issuer: called.get(e.issuer, e.issuer) for e in records}
-    return KnownContributor(found, profile.get("name") or called.get(pid, ""), profile, records, issuers)
+    return found, profile, records, called
