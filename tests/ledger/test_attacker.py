@@ -50,7 +50,7 @@ def lived(world: World) -> World:
     release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     world.draft(world.run(simple_rows({"ann": 1})), "5")
-    payout.set_payees(world.ledger, {pids["ann"]: {"name": "Ann"}}, "cat")[0]
+    payout.set_payees(world.ledger, {pids["ann"]: {"name": "Ann"}}, "cat")
     world.ledger.close()
     return world
 

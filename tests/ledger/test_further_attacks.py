@@ -219,13 +219,13 @@ def test_what_is_confirmed_is_what_was_read(world):
     """A proposal that shows one paper and names another has its reader sign for what they never saw."""
     _, pids = released(world)
     ben, ledger = pids["ben"], world.ledger
-    payout.set_payees(ledger, {ben: {"iban": IBANS[1]}}, "cat")[0]
+    payout.set_payees(ledger, {ben: {"iban": IBANS[1]}}, "cat")
     with ledger.read() as connection:
         (mine,) = open_proposals(connection)
 
     def work(tx):
         shown = people.attach_values(tx, ben, {"name": "Ben", "iban": IBANS[0]})
-        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.paper}, **shown._asdict()}
+        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.body["paper"]}, **shown._asdict()}
         tx.append(kinds.PROPOSED, "k", ben, body, by="cat")
 
     with pytest.raises(IntegrityError, match="the paper of this proposal is not the one that it is about"):

@@ -118,7 +118,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
 
     def alone(tx, pid, **more):
         tx.verified()
-        about = people.profile(tx, world.ledger.ring, pid) | more
+        about = people.profile(tx.reading, world.ledger.ring, pid) | more
         body = {"record": people.store_profile(tx, pid, about)}
         tx.append(kinds.CHANGED, f"k{tx.next_seq}", pid, body, by="eve")
 

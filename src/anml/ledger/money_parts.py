@@ -116,15 +116,6 @@ class Answer(NamedTuple):
     text: str = ""
 
 
-class Kept(NamedTuple):
-    """A decision that an amount stays held: when, by whom, over which evidence, and their words for it."""
-
-    at: str
-    by: str
-    evidence: tuple[int, ...]
-    paper: str
-
-
 # So many days somebody has for an answer, and for an appeal against what was decided after the window.
 DAYS = 14
 
@@ -179,7 +170,7 @@ class Disputes:
     def __init__(self) -> None:
         self.found: dict[str, dict[str, list[Dispute]]] = {}
         self.added: dict[str, int] = {}
-        self.kept: dict[tuple[str, str], Kept] = {}
+        self.kept: dict[tuple[str, str], Event] = {}
         self.decided: dict[tuple[str, str], str] = {}
         # Who gets less than their rows alone would be paid, by settlement.
         self.below: dict[str, frozenset[str]] = {}
@@ -199,7 +190,7 @@ class Disputes:
             place = (e.settlement, e.subject)
             self.decided[place] = e.at
             if e.kind == kinds.KEPT:
-                self.kept[place] = Kept(e.at, "", tuple(e.body["evidence"]), e.body["paper"])
+                self.kept[place] = e
 
     def until(self, found: Settlement, pid: str) -> float:
         """Until when somebody may appeal: while the window is open, and for a while after a decision."""

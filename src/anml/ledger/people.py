@@ -35,7 +35,7 @@ class Paper(NamedTuple):
 def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
     handles = {name: tx.ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
-    known = _owners(tx, list(handles.values()))
+    known = tx.reading.held.owners
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
     for name, handle in handles.items():
         if handle in known:
@@ -50,7 +50,6 @@ def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]
         account = alias_digest(handle, pid, salt)
         body = {"record": record_digest(pid, wrapped, sealed), "account": account}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
-        tx.reading.held.owners[handle] = pid
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
@@ -58,24 +57,22 @@ def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]
     return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
-def lookup_all(where: Reading | Writer, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
+def lookup_all(where: Reading, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
-    known = _owners(where, list(handles.values()))
-    resolve = where.state.people.resolve
+    known, resolve = where.held.owners, where.state.people.resolve
     return {name: resolve(known[handle]) for name, handle in handles.items() if handle in known}
 
 
-def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str, Any]:
+def profile(where: sa.Connection | Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     """The personal data of a contributor; empty after erasure."""
     return profiles(where, ring, [pid]).get(pid, {})
 
 
 def profiles(
-    where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
+    where: sa.Connection | Reading, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """The personal data of these contributors, or of all; of a verified ledger what it vouches for."""
-    where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, Reading):
         known = where.held.profiles
         wanted = known if pids is None else set(pids) & known.keys()
@@ -144,14 +141,8 @@ def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
 def change_email(tx: Writer, pid: str, email: str, by: str | None) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
-    body = {"record": store_profile(tx, pid, profile(tx, tx.ledger.ring, pid) | {"email": email})}
+    body = {"record": store_profile(tx, pid, profile(tx.reading, tx.ledger.ring, pid) | {"email": email})}
     return tx.append(kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, body, by=tx.who(by))
-
-
-def owner_of_account(tx: Writer, iban: str) -> str | None:
-    """Whose bank account this is; None where it is nobody's."""
-    handle = tx.ledger.ring.handle(PAYEE, iban)
-    return _owners(tx, [handle]).get(handle)
 
 
 def attach(tx: Writer, pid: str, data: bytes) -> Paper:
@@ -232,12 +223,6 @@ def delete(tx: Writer, pid: str) -> None:
         tx.connection.execute(sa.delete(table).where(table.c.pid.in_(whole)))
     # A program that goes on knows them no more either.
     held.owners = {handle: one for handle, one in held.owners.items() if one not in whole}
-
-
-def _owners(where: Reading | Writer, handles: list[str]) -> dict[str, str]:
-    """Whose names these are, as the ledger was verified."""
-    known = (where.reading if isinstance(where, Writer) else where).held.owners
-    return {handle: known[handle] for handle in handles if handle in known}
 
 
 def _wrapped(connection: sa.Connection, pid: str) -> bytes:

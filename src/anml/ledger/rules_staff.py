@@ -42,8 +42,8 @@ def confirmed(state: State, e: Event) -> None:
     if not number:
         raise ConflictError("this step needs two people: one proposes it and another confirms it")
     found = state.part(Proposals).open(number)
-    same = (found.step, found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
-    if not same or any(e.body.get(name) != value for name, value in found.body.items()):
+    same = (found.body["step"], found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
+    if not same or any(e.body.get(name) != value for name, value in found.body["body"].items()):
         raise IntegrityError(f"it is not what proposal {number} says")
     if state.strict and seconds(e.at) > seconds(found.at) + LAPSES_DAYS * DAY:
         raise ConflictError(f"proposal {number} is of {found.at[:10]} and has lapsed; propose it again")

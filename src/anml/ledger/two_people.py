@@ -10,7 +10,7 @@ from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
 from anml.ledger.log import Event, moment, stamp
-from anml.ledger.parts import Keys, Payees, Proposal, Proposals
+from anml.ledger.parts import Keys, Payees, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
 from anml.ledger.writer import Writer
@@ -25,13 +25,12 @@ def propose(
 ) -> Event:  # fmt: skip
     """Ask for a second person's word; the same question twice, while it is open, is one."""
     who = tx.who(by)
-    for found in tx.state.part(Proposals).made.values():
-        same = (found.step, found.subject, found.body, found.settlement, found.by)
-        if found.state == "open" and same == (step, subject, body, settlement, who):
+    for found in tx.state.part(Proposals).waiting:
+        same = (found.body["step"], found.subject, found.body["body"], found.settlement, found.by)
+        if same == (step, subject, body, settlement, who):
             tx.flush()
             return next(tx.reading.entries([found.seq]))
-    given = paper or people.Paper()
-    whole = {"step": step, "body": body, **given._asdict()}
+    whole = {"step": step, "body": body, **(paper or people.Paper())._asdict()}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
 
 
@@ -45,21 +44,21 @@ def drop(tx: Writer, number: int, by: str | None) -> Event:
 def confirm(tx: Writer, number: int, by: str | None) -> Event:
     """Carry out a proposal as the second person."""
     found = tx.verified().state.part(Proposals).open(number)
-    added = _CARRY_OUT[found.step](tx, found) if found.step in _CARRY_OUT else {}
-    body = {**found.body, "proposal": number, **added}
-    return tx.append(
-        found.step, f"proposal/{number}/confirmed", found.subject, body, found.settlement, tx.who(by)
-    )
+    step = found.body["step"]
+    added = _CARRY_OUT[step](tx, found) if step in _CARRY_OUT else {}
+    body = {**found.body["body"], "proposal": number, **added}
+    key = f"proposal/{number}/confirmed"
+    return tx.append(step, key, found.subject, body, found.settlement, tx.who(by))
 
 
-def _paper(tx: Writer, found: Proposal) -> dict[str, Any]:
+def _paper(tx: Writer, found: Event) -> dict[str, Any]:
     tx.state.people.require(found.subject)
-    return people.attached_values(tx.connection, tx.ledger.ring, found.subject, found.paper)
+    return people.attached_values(tx.connection, tx.ledger.ring, found.subject, found.body["paper"])
 
 
-def _set_payee(tx: Writer, found: Proposal) -> dict[str, Any]:
+def _set_payee(tx: Writer, found: Event) -> dict[str, Any]:
     pid, changes = found.subject, _paper(tx, found)
-    old = people.profile(tx, tx.ledger.ring, pid)
+    old = people.profile(tx.reading, tx.ledger.ring, pid)
     claim, iban = "", changes.get("iban")
     if iban and iban != old.get("iban") and not _owned(tx, iban, pid):
         claim = people.add_alias(tx, people.PAYEE, iban, pid)
@@ -68,7 +67,7 @@ def _set_payee(tx: Writer, found: Proposal) -> dict[str, Any]:
 
 def _owned(tx: Writer, iban: str, pid: str) -> bool:
     """Whether a bank account is on record as this person's; an error where it is another's."""
-    owner = people.owner_of_account(tx, iban)
+    owner = tx.reading.held.owners.get(tx.ledger.ring.handle(people.PAYEE, iban))
     if owner is not None and tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
         raise ConflictError(
             f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
@@ -76,25 +75,25 @@ def _owned(tx: Writer, iban: str, pid: str) -> bool:
     return owner is not None
 
 
-def _map(tx: Writer, found: Proposal) -> dict[str, Any]:
+def _map(tx: Writer, found: Event) -> dict[str, Any]:
     pid, said = found.subject, _paper(tx, found)
     source, name = said["source"], said["account"]
-    if people.lookup_all(tx, tx.ledger.ring, source, [name]):
+    if people.lookup_all(tx.reading, tx.ledger.ring, source, [name]):
         raise ConflictError("this account has a record of its own by now; map it again")
     account = people.add_alias(tx, people.ACCOUNT, f"{source}\x00{name}", pid)
-    old = people.profile(tx, tx.ledger.ring, pid)
+    old = people.profile(tx.reading, tx.ledger.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
     record = people.store_profile(tx, pid, {**old, "accounts": accounts})
     return {"record": record, "account": account}
 
 
-def _erase(tx: Writer, found: Proposal) -> dict[str, Any]:
+def _erase(tx: Writer, found: Event) -> dict[str, Any]:
     people.delete(tx, found.subject)
     return {}
 
 
 # What a step does and adds to its entry when it is confirmed, beside what was proposed.
-_CARRY_OUT: dict[str, Callable[[Writer, Proposal], dict[str, Any]]] = {
+_CARRY_OUT: dict[str, Callable[[Writer, Event], dict[str, Any]]] = {
     kinds.PAYEE_SET: _set_payee,
     kinds.MAPPED: _map,
     kinds.ERASED: _erase,
@@ -116,7 +115,7 @@ def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None)
 def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
-    old = people.lookup_all(tx, tx.ledger.ring, source, [name]).get(name)
+    old = people.lookup_all(tx.reading, tx.ledger.ring, source, [name]).get(name)
     into = tx.state.people.resolve(pid)
     if old is None:
         return _propose_sealed(tx, kinds.MAPPED, into, {"source": source, "account": name}, by)

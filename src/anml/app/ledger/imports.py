@@ -83,7 +83,7 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         if request.names:
             rows = rows.with_columns(found.rows["contributor"])
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
-        accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+        accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         here = (account for place, account in accounts if place == source)
         looks = [f"{one}; see `anml ledger map`" for one in alike("accounts", mine, here)]
         said = [*found.warnings, *looks]

@@ -12,7 +12,7 @@ from anml.core.manifest import amounts
 from anml.ledger import kinds, people
 from anml.ledger.log import Event, seconds, shown_date
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Payees, Proposal, Proposals
+from anml.ledger.parts import Payees, Proposals
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import apart, second_person
 from anml.ledger.state import State, Where, loaded
@@ -92,26 +92,27 @@ def proposals(tx: Writer, numbers: Sequence[int], by: str | None = None) -> dict
     reading = tx.verified()
     names, known = shown_names(tx.ledger, reading), tx.state.part(Proposals)
     for found in map(known.open, numbers):
-        _second(tx, found.step, by, found.by, "proposed this; a second person must confirm it")
+        _second(tx, found.body["step"], by, found.by, "proposed this; a second person must confirm it")
     shown = [proposal(tx.connection, tx.ledger, known.open(number), names, tx.state) for number in numbers]
     return {"step": "confirm", "proposals": shown}
 
 
 def proposal(
-    connection: sa.Connection, ledger: Ledger, p: Proposal, names: Mapping[str, str], where: Where
+    connection: sa.Connection, ledger: Ledger, p: Event, names: Mapping[str, str], where: Where
 ) -> dict[str, Any]:
     """A proposal with what it says of people, as far as the ledger's keys are at hand."""
-    agreed = loaded(Payees, where).paper.get(p.subject, "") if p.step == kinds.PAYEE_SET else ""
+    step, body = p.body["step"], p.body["body"]
+    agreed = loaded(Payees, where).paper.get(p.subject, "") if step == kinds.PAYEE_SET else ""
     details, old = (
         people.attached_values(connection, ledger.keys, p.subject, paper) if ledger.keys else {}
-        for paper in (p.paper, agreed)
+        for paper in (p.body["paper"], agreed)
     )
     return {
-        "proposal": p.seq, "step": p.step, "subject": p.subject, "body": p.body,
-        "name": names.get(p.subject, p.subject), "into": names.get(str(p.body.get("into")), ""),
+        "proposal": p.seq, "step": step, "subject": p.subject, "body": body,
+        "name": names.get(p.subject, p.subject), "into": names.get(str(body.get("into")), ""),
         "details": details, "until_now": old, "settlement": p.settlement, "by": p.by, "at": p.at,
         "currency": loaded(Settlements, where).get(p.settlement).currency if p.settlement else "",
-        "open": open_money(where, p.subject) if p.step == kinds.ERASED and isinstance(where, State) else {},
+        "open": open_money(where, p.subject) if step == kinds.ERASED and isinstance(where, State) else {},
     }  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def mend_clock(tx: Writer, by: str | None = None) -> Event:
 def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
     """What waits for a second person, oldest first, and what it `says` in the words of who has to decide."""
     with ledger.read() as connection:
-        waits = [p for p in loaded(Proposals, connection).made.values() if p.state == "open"]
+        waits = loaded(Proposals, connection).waiting
         shown = [proposal(connection, ledger, p, names, connection) for p in waits]
     return [{**one, "says": says({**one, "until_now": {}})} for one in shown]
 

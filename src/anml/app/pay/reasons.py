@@ -80,7 +80,7 @@ def reasons(
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
     if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
-        words = f": {said}" if (said := scene.words.get(last.paper)) else ""
+        words = f": {said}" if (said := scene.words.get(last.body["paper"])) else ""
         found.append(f"Held over a flag, as {last.by} decided on {last.at[:10]}{words}.")
     mine = scene.disputes(line["pid"])
     if mine and not mine[-1].closed:

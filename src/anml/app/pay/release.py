@@ -82,7 +82,7 @@ def _kept(
     known, made = tx.state.part(Disputes).kept, {}
     for pid, flags in flagged.items():
         last = known.get((sid, pid))
-        if pid not in hold and last is not None and set(flags) <= set(last.evidence):
+        if pid not in hold and last is not None and set(flags) <= set(last.body["evidence"]):
             waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
             continue
         if pid not in hold:

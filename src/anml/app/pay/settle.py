@@ -97,7 +97,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms) -> Draft:
             accepted=terms.accept and terms.accept.strip(),
         )  # fmt: skip
         book.draft(tx, proposal)
-        accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+        accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         said = alike("contributors", names, (account for _, account in accounts))
         said += overlaps(tx.state.part(Settlements), proposal)
         return Draft(proposal.id, made, name, amounts(made), tuple(said))
@@ -153,7 +153,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
     rest = [name for name in names if name not in own]
     if not rest:
         return own
-    profiles = people.profiles(tx, tx.ledger.ring)
+    profiles = people.profiles(tx.reading, tx.ledger.ring)
     if source is None:
         there = sorted({place for place, name in people.accounts(profiles.values()) if name in rest})
         told = f"known in {', '.join(there)}" if there else "none of them is known yet"

@@ -56,7 +56,7 @@ class Scene:
         self.asked = state.part(Disputes)
         own = [d for each in self.asked.found.get(sid, {}).values() for d in each]
         papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
-        papers |= {(pid, one.paper) for (s, pid), one in self.asked.kept.items() if s == sid}
+        papers |= {(pid, one.body["paper"]) for (s, pid), one in self.asked.kept.items() if s == sid}
         self.words = people.texts(reading.connection, ledger.ring, papers)
         self.profiles = people.profiles(reading, ledger.ring)
         self.issuer = state.staff.member(
