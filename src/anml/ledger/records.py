@@ -67,25 +67,25 @@ class Credits:
     KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
     def __init__(self) -> None:
-        self._facts: dict[tuple[str, str], dict[str, Any]] = {}
+        self.given: dict[tuple[str, str], dict[str, Any]] = {}
         self._net: dict[tuple[str, str], int] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
         place = (e.settlement, e.subject)
         if e.kind == kinds.CREDITED:
-            self._facts[place] = e.body
+            self.given[place] = e.body
         # What the entry took out of the pool for its subject.
         given = -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))
         self._net[place] = self._net.get(place, 0) + given
 
     def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
         """The facts of a credit; None where there is none."""
-        return self._facts.get((sid, pid))
+        return self.given.get((sid, pid))
 
     def of(self, sid: str) -> dict[str, dict[str, Any]]:
         """The facts of all credits of a settlement."""
-        return {pid: facts for (s, pid), facts in self._facts.items() if s == sid}
+        return {pid: facts for (s, pid), facts in self.given.items() if s == sid}
 
     def net(self, sid: str, pid: str) -> int:
         """What a contributor got out of a settlement after returns, corrections and reversals."""
@@ -95,24 +95,6 @@ class Credits:
         """What everybody has left of a settlement."""
         found = {pid: self.net(sid, pid) for pid in sorted(self.of(sid))}
         return {pid: amount for pid, amount in found.items() if amount}
-
-
-class JudgedBefore:
-    """Which judgements were counted: contributor, source and item, each once."""
-
-    KINDS = (kinds.SCORED,)
-
-    def __init__(self) -> None:
-        self._known: dict[str, set[tuple[str, str]]] = {}
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry."""
-        source = e.body["source"]
-        self._known.setdefault(e.subject, set()).update((source, item) for item in e.body["items"])
-
-    def of(self, pid: str) -> set[tuple[str, str]]:
-        """Source and item of all that was counted for a contributor."""
-        return self._known.get(pid, set())
 
 
 class Recorded(NamedTuple):
@@ -168,12 +150,13 @@ class FileLog:
 
 
 class ScoreLog:
-    """All scored work: contributor, domain and score."""
+    """All scored work: contributor, domain and score; and the judgements that were counted, each once."""
 
     KINDS = (kinds.SCORED, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str, Scored]] = []
+        self.judged: dict[str, set[tuple[str, str]]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -184,23 +167,7 @@ class ScoreLog:
         b = e.body
         scored = Scored(seconds(b["at"]), b["quality"] / UNIT, b["source"], b["batch"], b["rows"] / b["of"])
         self.found.append((e.subject, b["domain"], scored))
-
-
-class SettledLog:
-    """Rows that were paid for, by contributor and settlement, and the settlements that were taken back."""
-
-    KINDS = (kinds.CREDITED, kinds.REVERSED_ALL)
-
-    def __init__(self) -> None:
-        self.counted: list[tuple[str, str, int]] = []
-        self.void: set[str] = set()
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry."""
-        if e.kind == kinds.CREDITED:
-            self.counted.append((e.subject, e.settlement, e.body["counted"]))
-        else:
-            self.void.add(e.subject)
+        self.judged.setdefault(e.subject, set()).update((b["source"], item) for item in b["items"])
 
 
 class Trail:
@@ -232,4 +199,4 @@ class Trail:
             self._open.append(e.seq)
 
 
-RECORDS = (EvidenceLog, FileLog, ScoreLog, SettledLog, Trail)
+RECORDS = (Credits, EvidenceLog, FileLog, ScoreLog, Trail)

@@ -11,8 +11,9 @@ from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_
 from anml.ledger import evidence, kinds
 from anml.ledger.dsse import EVERYTHING
 from anml.ledger.log import seconds
+from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import People
-from anml.ledger.records import ScoreLog, SettledLog
+from anml.ledger.records import Credits, ScoreLog
 from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
 
@@ -111,10 +112,10 @@ def _needs(prior: int, age_days: float, rule: TrackRule) -> tuple[str, ...]:
 def _prior(where: Where, people: People, without: str) -> dict[str, int]:
     """Contributions that were settled; ten rows that nobody could use are no record: only kept ones count."""
     prior: dict[str, int] = defaultdict(int)
-    settled = loaded(SettledLog, where)
-    void = {without} | settled.void
-    for pid, sid, counted in settled.counted:
-        prior[people.resolve(pid)] += counted if sid not in void else 0
+    known = loaded(Settlements, where).found.values()
+    void = {without, *(found.id for found in known if found.state == "reversed")}
+    for (sid, pid), facts in loaded(Credits, where).given.items():
+        prior[people.resolve(pid)] += facts["counted"] if sid not in void else 0
     return prior
 
 

@@ -14,7 +14,7 @@ from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
-from anml.ledger.records import RECORDS, Balances, Credits, JudgedBefore, account_of
+from anml.ledger.records import RECORDS, Balances, Credits, ScoreLog, account_of
 from anml.ledger.schema import event
 
 P = TypeVar("P")
@@ -50,11 +50,11 @@ class State:
 
     def __init__(self, documents: Callable[[str], bytes | None]) -> None:
         self.documents = documents
-        self.balances, self.credits, self.judged = Balances(), Credits(), JudgedBefore()
+        self.balances = Balances()
         self._parts: dict[type, Any] = {part: part() for part in (*_SMALL, *RECORDS)}
-        self.staff, self.people = self.part(Staff), self.part(People)
+        self.staff, self.people, self.credits = self.part(Staff), self.part(People), self.part(Credits)
         self._followers: dict[str, list[Any]] = {}
-        for part in (self.credits, self.judged, *self._parts.values()):
+        for part in self._parts.values():
             for kind in part.KINDS:
                 self._followers.setdefault(kind, []).append(part)
         self.at = ""
@@ -86,8 +86,8 @@ class State:
 
     def judged_before(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a person, under whichever of their identifiers."""
-        own = self.people.same(pid) if self.people.merged else [pid]
-        return self.judged.of(pid) if own == [pid] else set().union(*map(self.judged.of, own))
+        own, known = self.people.same(pid) if self.people.merged else [pid], self.part(ScoreLog).judged
+        return known.get(pid, set()) if own == [pid] else set().union(*(known.get(one, ()) for one in own))
 
     def check(self, e: Event) -> list[Posting]:
         """The money that this entry moves; an error where it may not come next. Nothing is changed."""

@@ -48,7 +48,6 @@ def open_(
     text: Text = "",
     appeal: Annotated[Path | None, opt("What the contributor signed with a key of their own.")] = None,
     own: Annotated[bool, opt("You open it; somebody else answers.", "--as-staff")] = False,
-    key: Annotated[str | None, opt("Name of this dispute; the same one twice is one.")] = None,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
     with at.opened() as book:
@@ -57,7 +56,7 @@ def open_(
         if (reason is None and signed is None) or (signed and (reason or text or own)):
             raise InputError("give a --reason and --text, or an --appeal that has both")
         name, made = pay.disputes.open_dispute(
-            book, sid, pid, reason or "", text=text, key=key, as_staff=own, by=at.by, signed=signed,
+            book, sid, pid, reason or "", text=text, as_staff=own, by=at.by, signed=signed,
         )  # fmt: skip
     done = "Would open" if at.dry_run else "Opened"
     at.show({"dispute": name, "entry": made.seq, "dry_run": at.dry_run}, [f"{done} dispute {name}."])
@@ -74,14 +73,13 @@ def answer(
     text: Annotated[str, opt("The answer in your words, for the contributor.")] = "",
     add: Annotated[str, opt("Amount to add to what is held, from the pool.")] = "0",
     take: Annotated[str, opt("Amount to take from what is held, to the pool.")] = "0",
-    key: Annotated[str | None, opt("Name of this answer; the same one twice is one.")] = None,
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
     correction = parse_amount(add) - parse_amount(take)
     with at.opened() as book:
         sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
         given, made = pay.disputes.answer(
-            book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=at.by,
+            book, sid, pid, outcome, reason, correction=correction, text=text, by=at.by,
         )  # fmt: skip
         shown = people.names.names_of(book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
@@ -97,7 +95,6 @@ def resolve(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    key: Annotated[str | None, opt("Name of this step; the same one twice is one.")] = None,
 ) -> None:
     """Post the correction of an answer, as a second person."""
     with at.opened() as book:
@@ -113,7 +110,7 @@ def resolve(
             f"{content['currency']} more, on top of {held} held.",
         ]
         seen = at.agreed(content, lines)
-        made, currency = pay.disputes.resolve(book, sid, pid, key=key, by=at.by, seen=seen)
+        made, currency = pay.disputes.resolve(book, sid, pid, by=at.by, seen=seen)
         shown = people.names.names_of(book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
     posted = made.body["correction"]

@@ -76,17 +76,10 @@ def checkpoint(
 def watch(
     at: Desk,
     to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
-    every: Annotated[int | None, opt("Do it again after so many seconds, until stopped; else once.")] = None,
 ) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
-    import time
-
-    while True:
-        with at.opened() as book:
-            found = ledger.verify.watch(book, to)
-        older = counted(found.compared, "older checkpoint")
-        good = f"{found.entries} entries hold against {older} in {to}; one more is kept."
-        _sound(at, {"size": found.entries, "compared": found.compared}, found.problems, [good])
-        if every is None:
-            return
-        time.sleep(every)
+    with at.opened() as book:
+        found = ledger.verify.watch(book, to)
+    older = counted(found.compared, "older checkpoint")
+    good = f"{found.entries} entries hold against {older} in {to}; one more is kept."
+    _sound(at, {"size": found.entries, "compared": found.compared}, found.problems, [good])

@@ -76,23 +76,23 @@ _APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "sig
 @written
 def answer(
     tx: Writer, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
-    key: str | None = None, by: str | None = None,
+    by: str | None = None,
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
     given = Answer(outcome, reason, tx.who(by), correction, text)
-    name = key or f"{sid}/{pid}/{outcome}/{given.by}/{_times(tx, sid, pid)}"
+    name = f"{sid}/{pid}/{outcome}/{given.by}/{_times(tx, sid, pid)}"
     return given, book.answer(tx, sid, pid, given, name)
 
 
 @written
 def resolve(
-    tx: Writer, sid: str, pid: str, *, key: str | None = None, by: str | None = None, seen: str | None = None
+    tx: Writer, sid: str, pid: str, *, by: str | None = None, seen: str | None = None
 ) -> tuple[Event, str]:
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
     if seen is not None:
         check_seen(resolution(tx, sid, pid, by), seen)
     # A contributor may dispute twice; each time is its own step.
-    name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+    name = f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
     made = book.resolve(tx, sid, pid, by, name)
     return made, tx.state.part(Settlements).get(sid).currency
 
