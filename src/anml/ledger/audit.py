@@ -13,8 +13,6 @@ from anml.ledger import checkpoint, holdings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
-from anml.ledger.money_parts import Settlements
-from anml.ledger.parts import Keys, Payees
 from anml.ledger.reading import Reading
 from anml.ledger.schema import VERSION, document, meta
 from anml.ledger.state import State
@@ -72,7 +70,7 @@ def read(
     if known is not None and state.balances.differs(connection):
         problems.append("the postings of earlier entries are no longer those that were read before")
     problems += _table_problems(connection, state)
-    trusted, agreed = state.part(Keys).known, state.part(Payees).paper
+    trusted, agreed = state.keys.known, state.payees.paper
     problems += holdings.problems(connection, found.held, state.people.erased, trusted, agreed, ring)
     if own:
         return found
@@ -96,7 +94,7 @@ def _table_problems(connection: sa.Connection, state: State) -> Iterator[str]:
     said = {row.name: row.value for row in connection.execute(sa.select(meta))}
     if said != {"schema": str(VERSION), "origin": state.staff.origin}:
         yield "the table meta differs from the first entry of the log"
-    wanted = {found.manifest for found in state.part(Settlements).found.values()}
+    wanted = {found.manifest for found in state.settlements.found.values()}
     for row in connection.execute(sa.select(document).order_by(document.c.sha256)):
         name = row.sha256
         if sha256(row.body) != name:

@@ -8,8 +8,7 @@ from anml.core.errors import ConflictError, InputError
 from anml.core.money import check_currency, floor_minor
 from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event, seconds, shown_date
-from anml.ledger.money_parts import Answer, Disputes, Payouts, Settlement, Settlements
-from anml.ledger.parts import Payees
+from anml.ledger.money_parts import Answer, Settlement
 from anml.ledger.rules_money import below_digest, check_reversal
 from anml.ledger.writer import Writer
 
@@ -26,14 +25,14 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
     if repeated := tx.repeated(kinds.DRAFTED, key, proposal.id, body, who):
         return repeated
     replaced = proposal.supersedes
-    if replaced is not None and tx.state.part(Settlements).get(replaced).state == "drafted":
+    if replaced is not None and tx.state.settlements.get(replaced).state == "drafted":
         withdraw(tx, replaced, who, proposal.id)
     return tx.append(kinds.DRAFTED, key, proposal.id, body, by=who)
 
 
 def free_id(tx: Writer, name: str) -> str:
     """An identifier for a settlement on this manifest: another one where an earlier try was taken back."""
-    known = tx.state.part(Settlements).found
+    known = tx.state.settlements.found
     sid, number = f"s{name[:24]}", 1
     while sid in known and known[sid].state in ("withdrawn", "reversed"):
         number += 1
@@ -51,13 +50,13 @@ def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
     """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
     tx.verified()
     who = tx.who(by)
-    found = tx.state.part(Settlements).get(sid)
+    found = tx.state.settlements.get(sid)
     body = {"manifest": found.manifest, "head": found.head, "because": because.strip(),
             "below": below_digest(tx.state.below(found))}  # fmt: skip
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated(kinds.APPROVED, key, sid, body, who):
         return repeated
-    if found.supersedes and tx.state.part(Settlements).get(found.supersedes).state == "posted":
+    if found.supersedes and tx.state.settlements.get(found.supersedes).state == "posted":
         _reverse_all(tx, found.supersedes, sid)
     made = tx.append(kinds.APPROVED, key, sid, body, sid, who)
     for pid, (_, facts) in sorted(tx.state.owed.credits.items()) if tx.state.owed else ():
@@ -74,9 +73,9 @@ def release(
     """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
     tx.verified()
     who = tx.who(by)
-    found = tx.state.part(Settlements).expect(sid, "posted")
+    found = tx.state.settlements.expect(sid, "posted")
     held = tx.state.balances.of_kind("held:", found.currency, sid)
-    waiting = tx.state.part(Disputes).waiting(sid)
+    waiting = tx.state.disputes.waiting(sid)
     made = []
     for pid, r in sorted(reputations.items()):
         if held.get(pid) and pid not in waiting:
@@ -130,7 +129,7 @@ def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
     tx.verified()
     who = tx.who(by)
-    last = next(reversed(tx.state.part(Disputes).found.get(sid, {}).get(pid, [])), None)
+    last = next(reversed(tx.state.disputes.found.get(sid, {}).get(pid, [])), None)
     body = {"correction": last.answer.correction if last and last.answer else 0}
     name = f"dispute/{key}/resolved"
     if last and last.resolved and (repeated := tx.repeated(kinds.RESOLVED, name, pid, body, who)):
@@ -175,7 +174,7 @@ def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
 
 def waits(tx: Writer, pid: str) -> str:
     """Why new bank details are not paid yet; empty where they are."""
-    free = tx.state.part(Payees).free(pid, tx.state.staff.payee_wait_days)
+    free = tx.state.payees.free(pid, tx.state.staff.payee_wait_days)
     return f"new bank details: paid from {shown_date(free)}" if seconds(tx.now) < free else ""
 
 
@@ -199,7 +198,7 @@ def send(
 def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
     tx.verified()
-    found = tx.state.part(Payouts).get(batch)
+    found = tx.state.payouts.get(batch)
     payments = {payment.pid: payment for payment in found.payments}
     kind = kinds.PAID if paid else kinds.FAILED
     made = []

@@ -14,7 +14,7 @@ from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
-from anml.ledger.records import EvidenceLog, FileLog
+from anml.ledger.records import EvidenceLog
 from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
 
@@ -63,7 +63,7 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
 
 def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[Event]:
     """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
-    known = tx.state.part(Keys).known
+    known = tx.state.keys.known
     payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)
     said = dsse.read_attestation(payload)
@@ -135,7 +135,7 @@ def by_scope(records: Iterable[Evidence]) -> dict[str, list[Evidence]]:
 
 def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
-    known = reading.state.part(Keys).known
+    known = reading.state.keys.known
     records = {e.id: e for found in of(reading.state, pids).values() for e in found}
     return {
         e.seq: EvidenceEntry(records[e.seq], _signature(e.body, e.at, known), e.body["paper"])
@@ -163,7 +163,7 @@ def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
             tx.state.people.require(pid)
             found.append((pid, EVERYTHING))
         else:
-            given = tx.state.part(FileLog).found
+            given = tx.state.files.found
             pids = [pid for pid, own in given.items() if value in (batch for batch, _ in own)]
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")

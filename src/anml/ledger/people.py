@@ -13,7 +13,6 @@ from anml.ledger.engine import scrub
 from anml.ledger.holdings import alias_digest, open_paper, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event
-from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
 from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
@@ -92,7 +91,7 @@ def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
         for one in about.get("accounts", [])
         if any(held.owners.get(handle) == pid for handle in _handles(ring, one))
     ]
-    paper = where.state.part(Payees).paper.get(pid, "")
+    paper = where.state.payees.paper.get(pid, "")
     sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
     signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
     agreed = {name: signed[name] for name in DETAILS if name in signed}

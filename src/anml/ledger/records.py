@@ -197,6 +197,3 @@ class Trail:
         self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
         if e.kind != kinds.CREDITED and not e.by:
             self._open.append(e.seq)
-
-
-RECORDS = (Credits, EvidenceLog, FileLog, ScoreLog, Trail)

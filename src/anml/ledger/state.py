@@ -14,7 +14,7 @@ from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
-from anml.ledger.records import RECORDS, Balances, Credits, ScoreLog, account_of
+from anml.ledger.records import Balances, Credits, EvidenceLog, FileLog, ScoreLog, Trail, account_of
 from anml.ledger.schema import event
 
 P = TypeVar("P")
@@ -23,7 +23,6 @@ POOL = "source:pool"
 _NEVER_NEGATIVE = ("held:", "clearing:", "funding:", "paid:", "payable:")
 _CARRIES = (kinds.REVERSED, kinds.MERGED)
 _COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
-_SMALL: tuple[type, ...] = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts)
 # A rule refuses an entry, or says what money it moves; None where it moves none.
 Rule = Callable[["State", Event], list[Posting] | None]
 
@@ -51,8 +50,12 @@ class State:
     def __init__(self, documents: Callable[[str], bytes | None]) -> None:
         self.documents = documents
         self.balances = Balances()
-        self._parts: dict[type, Any] = {part: part() for part in (*_SMALL, *RECORDS)}
-        self.staff, self.people, self.credits = self.part(Staff), self.part(People), self.part(Credits)
+        self.staff, self.people, self.keys = Staff(), People(), Keys()
+        self.proposals, self.payees = Proposals(), Payees()
+        self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
+        self.credits, self.evidence, self.files = Credits(), EvidenceLog(), FileLog()
+        self.scores, self.trail = ScoreLog(), Trail()
+        self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}
         self._followers: dict[str, list[Any]] = {}
         for part in self._parts.values():
             for kind in part.KINDS:
@@ -86,7 +89,7 @@ class State:
 
     def judged_before(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a person, under whichever of their identifiers."""
-        own, known = self.people.same(pid) if self.people.merged else [pid], self.part(ScoreLog).judged
+        own, known = self.people.same(pid) if self.people.merged else [pid], self.scores.judged
         return known.get(pid, set()) if own == [pid] else set().union(*(known.get(one, ()) for one in own))
 
     def check(self, e: Event) -> list[Posting]:
@@ -167,9 +170,9 @@ class State:
 
     def _owed_by(self, e: Event) -> Owed | None:
         """What the approval of a settlement owes."""
-        found = self.part(Settlements).get(e.subject)
+        found = self.settlements.get(e.subject)
         credits = self.credits_of(found)
-        self.part(Disputes).below[found.id] = frozenset(self.below(found))
+        self.disputes.below[found.id] = frozenset(self.below(found))
         rest = found.pool - sum(amount for amount, _ in credits.values())
         return Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
 

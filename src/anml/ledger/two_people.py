@@ -10,7 +10,6 @@ from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds, people
 from anml.ledger.log import Event, moment, stamp
-from anml.ledger.parts import Keys, Payees, Proposals
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
 from anml.ledger.writer import Writer
@@ -25,7 +24,7 @@ def propose(
 ) -> Event:  # fmt: skip
     """Ask for a second person's word; the same question twice, while it is open, is one."""
     who = tx.who(by)
-    for found in tx.state.part(Proposals).waiting:
+    for found in tx.state.proposals.waiting:
         same = (found.body["step"], found.subject, found.body["body"], found.settlement, found.by)
         if same == (step, subject, body, settlement, who):
             tx.flush()
@@ -36,14 +35,14 @@ def propose(
 
 def drop(tx: Writer, number: int, by: str | None) -> Event:
     """Take a proposal off the list."""
-    found = tx.state.part(Proposals).open(number)
+    found = tx.state.proposals.open(number)
     key = f"proposal/{number}/dropped"
     return tx.append(kinds.DROPPED, key, found.subject, {"proposal": number}, by=tx.who(by))
 
 
 def confirm(tx: Writer, number: int, by: str | None) -> Event:
     """Carry out a proposal as the second person."""
-    found = tx.verified().state.part(Proposals).open(number)
+    found = tx.verified().state.proposals.open(number)
     step = found.body["step"]
     added = _CARRY_OUT[step](tx, found) if step in _CARRY_OUT else {}
     body = {**found.body["body"], "proposal": number, **added}
@@ -107,7 +106,7 @@ def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None)
     if iban := changes.get("iban"):
         _owned(tx, iban, pid)
     # The paper holds all of it, so that the last one that two people signed is all there is.
-    agreed = tx.state.part(Payees).paper.get(pid, "")
+    agreed = tx.state.payees.paper.get(pid, "")
     whole = {**people.attached_values(tx.connection, tx.ledger.ring, pid, agreed), **changes}
     return _propose_sealed(tx, kinds.PAYEE_SET, pid, whole, by)
 
@@ -180,7 +179,7 @@ def propose_key(
     if last is not None and last <= first:
         raise InputError(f"a key is valid until a time after {first}, got {until!r}")
     name = sha256(public)[:16]
-    if known := tx.state.part(Keys).known.get(name):
+    if known := tx.state.keys.known.get(name):
         was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else "is known"
         raise ConflictError(f"the key {name}, registered for {known.owner!r}, {was}")
     body = {"owner": who, "public": text, "may": allowed, "since": first, "until": last}

@@ -11,8 +11,8 @@ from anml.core.errors import ConflictError
 from anml.core.manifest import amounts
 from anml.ledger import kinds, people
 from anml.ledger.log import Event, seconds, shown_date
-from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Payees, Proposals
+from anml.ledger.money_parts import Settlement, Settlements, read_manifest
+from anml.ledger.parts import Payees
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import apart, second_person
 from anml.ledger.state import State, Where, loaded
@@ -48,7 +48,7 @@ def _second(
 def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
     """A draft with every line of it, beside what the same people got in the settlement before."""
     reading = tx.verified()
-    known = tx.state.part(Settlements)
+    known = tx.state.settlements
     found = known.expect(sid, "drafted")
     _second(tx, kinds.APPROVED, by, found.by, "drafted this settlement; a second person must approve it")
     replaced = known.get(found.supersedes) if found.supersedes else None
@@ -72,7 +72,7 @@ def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
     ]  # fmt: skip
     # Appeals that should have been answered by now.
     late = [f"{names.get(d.pid, d.pid)} in {d.settlement}, due {shown_date(d.due)}"
-            for d in tx.state.part(Disputes).every if d.late(seconds(tx.now))]  # fmt: skip
+            for d in tx.state.disputes.every if d.late(seconds(tx.now))]  # fmt: skip
     return {
         "step": kinds.APPROVED, "settlement": sid, "manifest": found.manifest,
         "run": made["run"].get("record_sha256") or made["run"]["samples_sha256"],
@@ -90,7 +90,7 @@ def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
 def proposals(tx: Writer, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:
     """Proposals as they would be carried out, with bank details as they are and as they would be."""
     reading = tx.verified()
-    names, known = shown_names(tx.ledger, reading), tx.state.part(Proposals)
+    names, known = shown_names(tx.ledger, reading), tx.state.proposals
     for found in map(known.open, numbers):
         _second(tx, found.body["step"], by, found.by, "proposed this; a second person must confirm it")
     shown = [proposal(tx.connection, tx.ledger, known.open(number), names, tx.state) for number in numbers]
@@ -119,8 +119,8 @@ def proposal(
 def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
     """A dispute with its answer, and the correction that would be posted."""
     reading = tx.verified()
-    found = tx.state.part(Settlements).get(sid)
-    asked = tx.state.part(Disputes).open(sid, pid)
+    found = tx.state.settlements.get(sid)
+    asked = tx.state.disputes.open(sid, pid)
     if asked.answer is None:
         raise ConflictError(f"the dispute of {pid} in {sid} has no answer yet; it is answered first")
     for first, said, rule in ((asked.answer.by, "answered", second_person), (asked.by, "opened", apart)):
@@ -140,7 +140,7 @@ def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[st
 def came_back(tx: Writer, batch: str, pids: Sequence[str], by: str | None) -> dict[str, Any]:
     """Payments of a batch that would be paid again."""
     reading = tx.verified()
-    found, names = tx.state.part(Payouts).get(batch), shown_names(tx.ledger, reading)
+    found, names = tx.state.payouts.get(batch), shown_names(tx.ledger, reading)
     said = "made this batch; a second person must record what came back"
     _second(tx, kinds.CLOSED, by, found.by, said, apart)
     chosen = [item for item in found.payments if item.pid in pids]

@@ -19,9 +19,8 @@ from anml.core.settle import UNIT
 from anml.ledger import book, checkpoint, kinds, people
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, seconds, shown_date, stamp
-from anml.ledger.money_parts import Answer, Disputes, Settlement, Settlements, read_manifest
+from anml.ledger.money_parts import Answer, Disputes, Settlement, read_manifest
 from anml.ledger.reading import Reading
-from anml.ledger.records import Trail
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
@@ -94,17 +93,17 @@ def resolve(
     # A contributor may dispute twice; each time is its own step.
     name = f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
     made = book.resolve(tx, sid, pid, by, name)
-    return made, tx.state.part(Settlements).get(sid).currency
+    return made, tx.state.settlements.get(sid).currency
 
 
 def _times(tx: Writer, sid: str, pid: str) -> int:
-    return len(tx.state.part(Disputes).found.get(sid, {}).get(pid, []))
+    return len(tx.state.disputes.found.get(sid, {}).get(pid, []))
 
 
 def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:
     """All judgements of all settlements that were ever posted, or of one, with a checkpoint of the log."""
     with verified(ledger, "listed from") as reading:
-        now, known = stamp(ledger.clock()), reading.state.part(Settlements)
+        now, known = stamp(ledger.clock()), reading.state.settlements
         chosen = known.found.values() if sid is None else [known.get(sid)]
         called = shown_names(ledger, reading) if names else {}
         posted = [found for found in chosen if found.posted is not None]
@@ -118,8 +117,8 @@ def _lines(
     reading: Reading, found: Settlement, called: Mapping[str, str], now: float
 ) -> Iterator[dict[str, Any]]:
     state, manifest = reading.state, read_manifest(reading.document, found)
-    asked, below = state.part(Disputes), state.below(found)
-    trail = {pid: seqs for (sid, pid), seqs in state.part(Trail).own.items() if sid == found.id}
+    asked, below = state.disputes, state.below(found)
+    trail = {pid: seqs for (sid, pid), seqs in state.trail.own.items() if sid == found.id}
     changes: dict[str, list[dict[str, Any]]] = {}
     for e in reading.entries(seq for seqs in trail.values() for seq in seqs):
         if e.kind != kinds.CREDITED and (shown := _change(reading, e)):
@@ -151,7 +150,7 @@ def _change(reading: Reading, e: Event) -> dict[str, Any] | None:
     amount = moved.get("held", 0) if e.kind == kinds.RESOLVED else -moved.get("source", 0)
     if e.kind == kinds.RELEASED and not amount:
         return None
-    covered = reading.state.part(Trail).covers.get(e.seq)
+    covered = reading.state.trail.covers.get(e.seq)
     by = e.by if e.by or covered is None else next(reading.entries([covered])).by
     return {"entry": e.seq, "kind": e.kind, "at": e.at, "by": by, "amount": amount,
             "reason": e.body.get("reason", "")}  # fmt: skip

@@ -21,7 +21,6 @@ from anml.core.money import bank_name, check_bic, check_iban, parse_amount
 from anml.ledger import audit, book, checkpoint, people, two_people
 from anml.ledger.log import Event
 from anml.ledger.money_parts import PayoutBatch, Payouts
-from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
@@ -56,7 +55,7 @@ def create(
         # The database may ask for all of it again.
         _discard(drafts)
         due = book.due(tx, currency)
-        agreed = tx.state.part(Payees).paper
+        agreed = tx.state.payees.paper
         left: dict[str, str] = {}
         if listed is None:
             check_seen_before(ledger, tx.verified(), checkpoint)
@@ -65,11 +64,11 @@ def create(
             if due and left == why:
                 raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
         able = due.keys() - left.keys() if listed is None else listed
-        back = tx.state.part(Payouts).came_back
+        back = tx.state.payouts.came_back
         again = {pid: ", ".join(sorted(back[pid, currency])) for pid in able if (pid, currency) in back}
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
         book.send(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
-        made = tx.state.part(Payouts).get(batch)
+        made = tx.state.payouts.get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
         found = Payout(made, payees, left, again=again)
         if ledger.dry_run:
@@ -116,7 +115,7 @@ def batches(ledger: Ledger) -> list[PayoutBatch]:
 def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out: Path) -> Payout:
     """Write a batch made earlier as a table, the books, and with a payer the file that a bank takes."""
     with verified(ledger, "paid from") as reading:
-        found = reading.state.part(Payouts).get(batch)
+        found = reading.state.payouts.get(batch)
         # Payees as they were then.
         made = Payout(found, _payees(reading.connection, ledger, found), {})
         drafts = _drafted(made, payer, reading, out)
@@ -162,10 +161,10 @@ def close(
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
     if seen is not None:
         check_seen(came_back(tx, batch, pids or [], by), seen)
-    found = tx.verified().state.part(Payouts).get(batch)
+    found = tx.verified().state.payouts.get(batch)
     chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
     book.close(tx, batch, chosen, by, paid=paid)
-    return tx.state.part(Payouts).get(batch)
+    return tx.state.payouts.get(batch)
 
 
 @written
@@ -223,7 +222,7 @@ def _not_paid(tx: Writer, pid: str, needed: tuple[str, ...], small: bool) -> str
     if small:
         return "below the threshold: carried"
     # The details that two people agreed on.
-    known = _details(tx.connection, tx.ledger, pid, tx.state.part(Payees).paper.get(pid, ""))
+    known = _details(tx.connection, tx.ledger, pid, tx.state.payees.paper.get(pid, ""))
     for name in needed:
         if name not in known:
             return f"no {name} given"

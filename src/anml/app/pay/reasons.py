@@ -13,7 +13,6 @@ from anml.ledger.log import Event, shown_date
 from anml.ledger.money_parts import DAYS, Dispute
 from anml.ledger.parts import Staff
 from anml.ledger.reading import Reading
-from anml.ledger.records import FileLog
 from anml.ledger.rules_money import REASONS
 from anml.ledger.store import Ledger
 
@@ -151,7 +150,7 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
 
 def task_names(ledger: Ledger, reading: Reading, pids: Sequence[str]) -> dict[str, str]:
     """The names of a contributor's tasks that somebody judged, by scope."""
-    given, found = reading.state.part(FileLog).found, dict[str, str]()
+    given, found = reading.state.files.found, dict[str, str]()
     for pid in pids:
         for _, paper in given.get(pid, ()):
             found |= people.attached_values(reading.connection, ledger.ring, pid, paper).get("tasks", {})

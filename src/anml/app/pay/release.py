@@ -11,8 +11,6 @@ from anml.core.signals.policy import Policy, Standing
 from anml.ledger import book, kinds
 from anml.ledger.book import words
 from anml.ledger.log import seconds
-from anml.ledger.money_parts import Disputes, Settlements
-from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_money import returned
 from anml.ledger.standing import standings
 from anml.ledger.store import written
@@ -42,10 +40,10 @@ def release(
     somebody with standing vouched for them, and is priced again at the reputation they have by then: so
     splitting one bad account into many new ones gains nothing.
     """
-    found = tx.verified().state.part(Settlements).get(sid)
+    found = tx.verified().state.settlements.get(sid)
     credits = tx.state.credits.of(sid)
     held = tx.state.balances.of_kind("held:", found.currency, sid)
-    frozen = tx.state.part(Disputes).waiting(sid)
+    frozen = tx.state.disputes.waiting(sid)
     known = standings(tx.state, tx.now, domain, policy, without=sid)
     early = bool(found.posted) and seconds(tx.now) < found.window_end
     reputations, waiting = dict[str, int](), dict[str, str]()
@@ -79,7 +77,7 @@ def _kept(
     because: str, waiting: dict[str, str], names: Mapping[str, str],
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     """Decisions of who releases the rest that some amounts stay held; an error where one is left open."""
-    known, made = tx.state.part(Disputes).kept, {}
+    known, made = tx.state.disputes.kept, {}
     for pid, flags in flagged.items():
         last = known.get((sid, pid))
         if pid not in hold and last is not None and set(flags) <= set(last.body["evidence"]):
@@ -88,7 +86,7 @@ def _kept(
         if pid not in hold:
             said = "; ".join(
                 f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
-                for one in tx.state.part(EvidenceLog).found
+                for one in tx.state.evidence.found
                 if one.seq in flags
             )
             who = names.get(pid, pid)

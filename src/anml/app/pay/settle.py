@@ -99,7 +99,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms) -> Draft:
         book.draft(tx, proposal)
         accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         said = alike("contributors", names, (account for _, account in accounts))
-        said += overlaps(tx.state.part(Settlements), proposal)
+        said += overlaps(tx.state.settlements, proposal)
         return Draft(proposal.id, made, name, amounts(made), tuple(said))
 
     return ledger.write(work)

@@ -18,9 +18,8 @@ from anml.core.signals.policy import Policy
 from anml.ledger import checkpoint, dsse, evidence, kinds, people
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, encode, seconds, shown_date, stamp
-from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlement, Settlements, read_manifest
+from anml.ledger.money_parts import Dispute, Payouts, Settlement, read_manifest
 from anml.ledger.reading import Reading
-from anml.ledger.records import Trail
 from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
@@ -36,10 +35,10 @@ class Scene:
         self, ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
     ) -> None:
         state, tree = reading.state, Tree(reading.hashes)
-        found = state.part(Settlements).get(sid)
+        found = state.settlements.get(sid)
         if found.posted is None:
             raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
-        trail, at = state.part(Trail), stamp(ledger.clock())
+        trail, at = state.trail, stamp(ledger.clock())
         self.state, self.settlement, self.tree, self.now = state, found, tree, seconds(at)
         self.own: dict[str, list[Event]] = defaultdict(list)
         for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
@@ -50,10 +49,10 @@ class Scene:
         self.vouched = evidence.of(state, at=self.now, rule=(policy or Policy()).trust)
         self.account = {
             "payable": state.balances.of_kind("payable:", found.currency),
-            "in_transit": _transit(state.part(Payouts), found.currency),
+            "in_transit": _transit(state.payouts, found.currency),
             "paid": state.balances.of_kind("paid:", found.currency),
         }
-        self.asked = state.part(Disputes)
+        self.asked = state.disputes
         own = [d for each in self.asked.found.get(sid, {}).values() for d in each]
         papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
         papers |= {(pid, one.body["paper"]) for (s, pid), one in self.asked.kept.items() if s == sid}
@@ -115,7 +114,7 @@ def _transit(known: Payouts, currency: str) -> dict[str, int]:
 
 def _covers(reading: Reading, own: list[Event]) -> dict[int, tuple[Event, list[str]]]:
     """Who signed for each entry that has no signature, and who proposed those with two: entry and path."""
-    trail = reading.state.part(Trail)
+    trail = reading.state.trail
     changed = [e for e in own if e.kind in (kinds.REVERSED, kinds.RELEASED)]
     numbers = {e.seq: e.body["proposal"] if e.by else trail.covers[e.seq] for e in changed}
     entries = {e.seq: e for e in reading.entries(set(numbers.values()))}
@@ -134,7 +133,7 @@ def _encoded(path: Iterable[bytes]) -> list[str]:
 
 def _shared(reading: Reading, found: Settlement, names: set[str]) -> list[Event]:
     """The entries every statement rests on: who drafted, approved and corrected, back to the founder."""
-    staff = list(reading.entries(reading.state.part(Trail).staff))
+    staff = list(reading.entries(reading.state.trail.staff))
     asked = {e.seq: e for e in staff if e.kind == kinds.PROPOSED}
     wanted: dict[int, Event] = {}
     waiting, seen = {found.by, found.approved_by or "", *names}, set[str]()

@@ -10,8 +10,6 @@ from anml.core.words import counted
 from anml.intake.contributions import read_typed
 from anml.ledger import evidence, people, two_people
 from anml.ledger.kinds import ERASED
-from anml.ledger.money_parts import Settlements
-from anml.ledger.records import FileLog, Trail
 from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
@@ -93,9 +91,9 @@ def _uses(tx: Writer, pid: str) -> Erased:
     state = tx.verified().state
     state.people.require(pid)
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
-    settled = {s.id: s for s in state.part(Settlements).found.values()}
-    used = [sid for sid, one in state.part(Trail).own if one in everybody]
-    given = state.part(FileLog).found
+    settled = {s.id: s for s in state.settlements.found.values()}
+    used = [sid for sid, one in state.trail.own if one in everybody]
+    given = state.files.found
     work = [batch for one in everybody for batch, _ in given.get(one, ())]
     also = [one for one in everybody if one != whole]
     runs = [settled[sid].run for sid in used]
