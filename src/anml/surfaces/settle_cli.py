@@ -12,7 +12,7 @@ from anml.core.money import parse_amount, show_amount, show_money
 from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT, Rules, parts
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, warn
+from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
 from anml.surfaces.options import Several, Some, arg, newest, opt
 
 
@@ -50,28 +50,27 @@ def settle(
 
     if sum(name is not None for name in (run, approve, release, withdraw)) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
-    with at.opened() as book:
-        if release is not None:
-            decided = {"hold": hold or [], "pay": pay or [], "because": because}
-            _release(at, book, people.names.exact(release), decided)
-        elif approve is not None:
-            _approve(at, book, people.names.exact(approve), because)
-        elif withdraw is not None:
-            _withdraw(at, book, people.names.exact(withdraw))
-        elif run is None and pool is None and per_label is None:
-            _list(at, book)
-        elif run is None:
-            raise InputError("name the run whose rows are to be paid: a folder, or latest")
-        else:
-            paid = _paid(at.by, pool, per_label, currency)
-            terms = replace(
-                paid, weight=weight, rules=_rules(volume, min_share, max_share, newcomers),
-                window_days=window_days, source=source, domain=at.domain,
-                supersedes=None if supersedes is None else people.names.exact(supersedes),
-                multipliers=None if multiplier is None else read_multipliers(multiplier),
-                policy=at.read_policy(), accept=accept_doubtful, project=project, digest=digest,
-            )  # fmt: skip
-            _draft(at, book, run, terms, manifest)
+    if release is not None:
+        decided = {"hold": hold or [], "pay": pay or [], "because": because}
+        _release(at, people.names.exact(release), decided)
+    elif approve is not None:
+        _approve(at, people.names.exact(approve), because)
+    elif withdraw is not None:
+        _withdraw(at, people.names.exact(withdraw))
+    elif run is None and pool is None and per_label is None:
+        _list(at)
+    elif run is None:
+        raise InputError("name the run whose rows are to be paid: a folder, or latest")
+    else:
+        paid = _paid(at.by, pool, per_label, currency)
+        terms = replace(
+            paid, weight=weight, rules=_rules(volume, min_share, max_share, newcomers),
+            window_days=window_days, source=source, domain=at.domain,
+            supersedes=None if supersedes is None else people.names.exact(supersedes),
+            multipliers=None if multiplier is None else read_multipliers(multiplier),
+            policy=at.read_policy(), accept=accept_doubtful, project=project, digest=digest,
+        )  # fmt: skip
+        _draft(at, run, terms, manifest)
 
 
 def _paid(
@@ -92,14 +91,14 @@ def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> Rules
     return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
 
 
-def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
+def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
     if manifest is not None:
         check_place(manifest)
-    made = pay.settle.draft(book, run, terms)
+    made = pay.settle.draft(at.book, run, terms)
     if manifest is not None and not at.dry_run:
         write_file(manifest, canonical(made.manifest))
     warn(made.warnings)
-    names = people.names.names_of(book)
+    names = people.names.names_of(at.book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
     order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     rows = [
@@ -121,12 +120,12 @@ def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest:
     at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
-    content = book.rehearse(lambda tx: ledger.review.approval(tx, sid, at.by))
+def _approve(at: Desk, sid: str, because: str) -> None:
+    content = at.book.rehearse(lambda tx: ledger.review.approval(tx, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
-    made = pay.settle.approve(book, sid, at.by, because=because, seen=seen)
-    found = pay.settle.settlements(book)[sid]
+    made = pay.settle.approve(at.book, sid, at.by, because=because, seen=seen)
+    found = pay.settle.settlements(at.book)[sid]
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
     done = "Would post" if at.dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
@@ -138,12 +137,12 @@ def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
     at.show(value, lines)
 
 
-def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
+def _release(at: Desk, sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
     for name in ("hold", "pay"):
-        decided[name] = people.names.find_people(book, decided[name]) if decided[name] else []
+        decided[name] = people.names.find_people(at.book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
-    done = pay.release.release(book.dry(), sid, **how)
+    done = pay.release.release(at.book.dry(), sid, **how)
     names, currency, seen = done.names, done.currency, ledger.review.named(pay.release.against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
@@ -152,7 +151,7 @@ def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
         asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
         seen = at.agreed(pay.release.against(sid, done), asked)
     if not at.dry_run:
-        done = pay.release.release(book, sid, **how, seen=seen)
+        done = pay.release.release(at.book, sid, **how, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -165,14 +164,14 @@ def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
     at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 
-def _withdraw(at: Desk, book: Book, sid: str) -> None:
-    pay.settle.withdraw(book, sid, at.by)
+def _withdraw(at: Desk, sid: str) -> None:
+    pay.settle.withdraw(at.book, sid, at.by)
     done = "Would withdraw" if at.dry_run else "Withdrew"
     at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 
 
-def _list(at: Desk, book: Book) -> None:
-    found = pay.settle.settlements(book).values()
+def _list(at: Desk) -> None:
+    found = pay.settle.settlements(at.book).values()
     rows = [
         (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",
          (s.posted or "")[:10])

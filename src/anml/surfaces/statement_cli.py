@@ -13,7 +13,7 @@ from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_minor, show_money
 from anml.core.settle import UNIT
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Book, Desk, at_desk, columns
+from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.names import printable
 from anml.surfaces.options import arg, opt
 
@@ -43,12 +43,11 @@ def statement(
     for folder in (out, bundle):
         if folder is not None:
             check_place(folder / "statements.csv")
-    with at.opened() as book:
-        sid = people.names.find_settlement(book, settlement, "posted")
-        chosen = None if contributor is None else people.names.find_people(book, contributor)
-        made = pay.statement.build(book, sid, chosen, at.domain, at.read_policy())
-        _write(book, made, out, bundle)
-        lines = _table(made, people.names.names_of(book))
+    sid = people.names.find_settlement(at.book, settlement, "posted")
+    chosen = None if contributor is None else people.names.find_people(at.book, contributor)
+    made = pay.statement.build(at.book, sid, chosen, at.domain, at.read_policy())
+    _write(at, made, out, bundle)
+    lines = _table(made, people.names.names_of(at.book))
     lines += [f"Wrote {counted(len(made), 'statement')} to {out}"] if out else []
     last = f"Wrote {counted(len(made), 'bundle')} to {bundle}; in each: python verify.py --public-key KEY"
     places = {name: None if path is None else str(path) for name, path in (("out", out), ("bundle", bundle))}
@@ -56,15 +55,15 @@ def statement(
     at.show(value, [*lines, *([last] if bundle else [])])
 
 
-def _write(book: Book, made: Made, out: Path | None, bundle: Path | None) -> None:
+def _write(at: Desk, made: Made, out: Path | None, bundle: Path | None) -> None:
     """Write statements into a folder for all of them, and into one with a bundle each."""
     for pid, item in made.items() if out or bundle else ():
-        signed = pay.statement.sign(book, item)
+        signed = pay.statement.sign(at.book, item)
         if out is not None:
             write_file(out / f"{pid}.json", signed, private=True)
             write_file(out / f"{pid}.html", statement_html(item), private=True)
         if bundle is not None:
-            write_bundle(bundle / pid, item, signed, ledger.steps.public_key(book))
+            write_bundle(bundle / pid, item, signed, ledger.steps.public_key(at.book))
     if out is not None:
         write_file(out / "statements.csv", pay.exports.statements_csv(made.values()), private=True)
 
@@ -81,8 +80,7 @@ def _table(made: Made, names: dict[str, str]) -> list[str]:
 
 def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     if public_key is None:
-        with at.opened(acts=False) as book:
-            public_key = ledger.steps.public_key(book)
+        public_key = ledger.steps.public_key(at.book)
     found = pay.statement_check.verify_file(path, public_key)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
@@ -121,57 +119,56 @@ def payout(
         raise InputError("one thing at a time: --paid or --failed")
     if failed and not contributor:
         raise InputError("say with --contributor whose payment came back")
-    with at.opened() as book:
-        if paid or failed:
-            _close(at, book, str(paid or failed), contributor, bool(paid))
-            return
-        if batch and out is not None and not currency:
-            payer = pay.payout.read_payer(debtor) if rail == "pain001" else None
-            again = pay.payout.write_files(book, people.names.find_batch(book, batch), payer, out)
-            _show_batch(at, book, again.batch, {"files": list(map(str, again.files))})
-            return
-        if not (currency or batch):
-            _list_batches(at, book)
-            return
-        if not (currency and batch):
-            raise InputError(
-                "to pay, give --currency and --batch; with neither, batches are listed; --batch with --out "
-                "writes an earlier one again"
-            )
-        if out is not None:
-            check_place(out / "books.beancount")
-        # What is wrong with the payer's details is said before any money moves.
-        payer = pay.payout.read_payer(debtor) if rail == "pain001" and (out or debtor) else None
-        listed = None
-        if bank_list is not None:
-            listed = people.names.by_person(book, pay.payout.read_bank_list(bank_list), bank_list.name)
-        made = pay.payout.create(
-            book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
-            checkpoint=checkpoint, listed=listed,
-        )  # fmt: skip
-        more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
-                "files": list(map(str, made.files))}  # fmt: skip
-        _show_batch(at, book, made.batch, more)
+    if paid or failed:
+        _close(at, str(paid or failed), contributor, bool(paid))
+        return
+    if batch and out is not None and not currency:
+        payer = pay.payout.read_payer(debtor) if rail == "pain001" else None
+        again = pay.payout.write_files(at.book, people.names.find_batch(at.book, batch), payer, out)
+        _show_batch(at, again.batch, {"files": list(map(str, again.files))})
+        return
+    if not (currency or batch):
+        _list_batches(at)
+        return
+    if not (currency and batch):
+        raise InputError(
+            "to pay, give --currency and --batch; with neither, batches are listed; --batch with --out "
+            "writes an earlier one again"
+        )
+    if out is not None:
+        check_place(out / "books.beancount")
+    # What is wrong with the payer's details is said before any money moves.
+    payer = pay.payout.read_payer(debtor) if rail == "pain001" and (out or debtor) else None
+    listed = None
+    if bank_list is not None:
+        listed = people.names.by_person(at.book, pay.payout.read_bank_list(bank_list), bank_list.name)
+    made = pay.payout.create(
+        at.book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
+        checkpoint=checkpoint, listed=listed,
+    )  # fmt: skip
+    more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
+            "files": list(map(str, made.files))}  # fmt: skip
+    _show_batch(at, made.batch, more)
 
 
-def _close(at: Desk, book: Book, batch: str, contributor: list[str] | None, paid: bool) -> None:
+def _close(at: Desk, batch: str, contributor: list[str] | None, paid: bool) -> None:
     """Record that payments of a batch were made, or came back; what came back is shown first."""
     batch, seen = people.names.exact(batch, "batch"), None
-    chosen = None if contributor is None else people.names.find_people(book, contributor)
+    chosen = None if contributor is None else people.names.find_people(at.book, contributor)
     if not paid:
-        content = book.rehearse(lambda tx: ledger.review.came_back(tx, batch, chosen or [], at.by))
+        content = at.book.rehearse(lambda tx: ledger.review.came_back(tx, batch, chosen or [], at.by))
         lines = [
             f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
             f"{batch} came back, and will be paid again"
             for item in content["payments"]
         ]
         seen = at.agreed(content, lines)
-    done = pay.payout.close(book, batch, chosen, paid=paid, by=at.by, seen=seen)
-    _show_batch(at, book, done, {})
+    done = pay.payout.close(at.book, batch, chosen, paid=paid, by=at.by, seen=seen)
+    _show_batch(at, done, {})
 
 
-def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
-    names, paid = people.names.names_of(book), [item._asdict() for item in batch.payments]
+def _show_batch(at: Desk, batch: Any, more: dict[str, Any]) -> None:
+    names, paid = people.names.names_of(at.book), [item._asdict() for item in batch.payments]
     rows = [
         (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
         for item in batch.payments
@@ -186,8 +183,8 @@ def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
     at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)
 
 
-def _list_batches(at: Desk, book: Book) -> None:
-    found = pay.payout.batches(book)
+def _list_batches(at: Desk) -> None:
+    found = pay.payout.batches(at.book)
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]
     at.show({"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))

@@ -29,8 +29,7 @@ def verify(
         line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
         at.show({"verified": True, "older": older, "newer": newer}, [line])
         return
-    with at.opened() as book:
-        found, by_itself = ledger.verify.verify_files(book, checkpoint or (), public_key)
+    found, by_itself = ledger.verify.verify_files(at.book, checkpoint or (), public_key)
     root = found.root.hex()
     lines = [f"{found.entries} entries, every hash, link, step, signature and sum holds; root {root}"]
     if not checkpoint:
@@ -61,10 +60,9 @@ def checkpoint(
     for path in (out, proof):
         if path is not None:
             check_place(path)
-    with at.opened() as book:
-        made = ledger.verify.sign_checkpoint(book)
-        if since is not None and proof is not None:
-            write_file(proof, ledger.verify.prove_growth(book, read_text(since, "checkpoint")))
+    made = ledger.verify.sign_checkpoint(at.book)
+    if since is not None and proof is not None:
+        write_file(proof, ledger.verify.prove_growth(at.book, read_text(since, "checkpoint")))
     if out is not None:
         write_file(out, made.note)
     value = {**made._asdict(), "out": None if out is None else str(out)}
@@ -78,8 +76,7 @@ def watch(
     to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
 ) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
-    with at.opened() as book:
-        found = ledger.verify.watch(book, to)
+    found = ledger.verify.watch(at.book, to)
     older = counted(found.compared, "older checkpoint")
     good = f"{found.entries} entries hold against {older} in {to}; one more is kept."
     _sound(at, {"size": found.entries, "compared": found.compared}, found.problems, [good])
