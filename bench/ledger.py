@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 
 LIMIT_SECONDS, LIMIT_GIB = 60.0, 2.0
 

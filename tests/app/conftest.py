@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.ledger import book
 from ledger.ledger_world import World, simple_rows
 

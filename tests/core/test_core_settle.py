@@ -1,5 +1,6 @@
 """Allocation: numbers by hand, then laws."""
 
+from dataclasses import asdict
 from fractions import Fraction
 
 import numpy as np
@@ -210,7 +211,7 @@ def test_a_second_program_comes_to_the_same_amounts(pool, found, low, high, cap,
         {"pid": name, "units": c.units, "multiplier": c.multiplier, "counted": c.kept, "newcomer": c.newcomer}
         for name, c in found.items()
     ]
-    manifest = {"unit": UNIT, "rules": rules.to_dict(), "pool": pool, "contributors": lines}
+    manifest = {"unit": UNIT, "rules": asdict(rules), "pool": pool, "contributors": lines}
     ours = shares(found, rules)
     amounts, theirs = amounts_of(manifest)
     assert theirs == ours
@@ -255,7 +256,7 @@ class TestEveryRowWeight:
                 row_units(kind, {**COLUMNS, name: [2.0, 0.0, 0.0]})
 
     def test_rules_may_name_it(self, kind):
-        assert Rules(weight=kind).to_dict()["weight"] == kind
+        assert asdict(Rules(weight=kind))["weight"] == kind
 
 
 def test_row_weights_by_hand():

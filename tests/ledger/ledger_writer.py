@@ -5,6 +5,7 @@ and money.
 """
 
 import sys
+from dataclasses import asdict
 
 from anml.core.canonical import canonical
 from anml.core.manifest import FORMAT, finish, head_digest
@@ -26,7 +27,7 @@ def manifest(pid: str, name: str, pool: int) -> dict:
         "rows": 1,
         "kept": 1,
     }
-    rules = Rules().to_dict()
+    rules = asdict(Rules())
     return finish({"format": FORMAT, "run": run, "rules": rules, "unit": UNIT, "pool": pool, "rate": 0,
                    "currency": "EUR", "contributors": [line]})  # fmt: skip
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from anml.app.ledger.verify import verify
 from anml.app.pay import payout
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, kinds, people, schema
 from anml.ledger.log import Event, decode, encode, stamp

@@ -9,7 +9,7 @@ from anml.app.ledger import attest
 from anml.app.ledger.verify import verify
 from anml.app.pay import disputes, settle, statement
 from anml.app.pay.disputes import decisions, decisions_csv
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import below

@@ -9,7 +9,7 @@ import pytest
 from anml.app.ledger import imports
 from anml.app.pay import payout, statement
 from anml.app.pay.exports import beancount, statements_csv
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError
 from anml.ledger import book
 from ledger.ledger_queries import events, leaves

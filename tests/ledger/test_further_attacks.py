@@ -17,7 +17,7 @@ from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import says
 from anml.app.ledger.verify import sign_checkpoint, verify, watch
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.pay.statement_check import verify as check_statement
 from anml.app.people.identity import erase
 from anml.core.canonical import canonical, sha256
@@ -25,10 +25,10 @@ from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityErro
 from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
 from anml.ledger import book, checkpoint, dsse, evidence, keys, kinds, people, schema, two_people
+from anml.ledger.audit import strangers
 from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes, stamp
 from anml.ledger.parts import Payees, Proposals
 from anml.ledger.signing import from_key
-from anml.ledger.strangers import strangers
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
 from ledger.ledger_queries import balances, events, leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run

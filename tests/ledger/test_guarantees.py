@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.verify import sign_checkpoint, verify
 from anml.app.pay import payout, settle, statement, statement_check
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.people import identity
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError

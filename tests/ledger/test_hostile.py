@@ -12,7 +12,7 @@ from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import mend_clock
 from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.pay.statement_check import verify as check_statement
 from anml.app.people.identity import erase
 from anml.core.canonical import canonical

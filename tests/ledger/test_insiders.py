@@ -17,7 +17,7 @@ from anml.app.ledger import attest
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.people import identity, reputation
 from anml.app.people import scores as run_scores
 from anml.core.canonical import sha256

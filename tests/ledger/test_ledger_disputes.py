@@ -3,7 +3,7 @@
 import pytest
 
 from anml.app.pay import statement, statement_check
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger.book import Answer, answer, open_dispute, resolve
 from anml.ledger.money_parts import Disputes

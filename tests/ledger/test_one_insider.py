@@ -16,7 +16,7 @@ from anml.app.ledger.steps import says
 from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
 from anml.app.pay import disputes as appeals
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.people.names import by_person, find_person, shown_names
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448
 from anml.app.ledger.steps import public_key
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.disputes import open_dispute, read_appeal
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, checkpoint, keys

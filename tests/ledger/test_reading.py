@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from anml.app.ledger.verify import verify
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.pay.statement_check import verify as check_statement
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError

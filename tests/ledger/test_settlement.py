@@ -11,7 +11,7 @@ import pytest
 from anml.app.ledger import attest
 from anml.app.pay import payout, settle, statement, statement_check
 from anml.app.pay.exports import beancount, pain001, payout_csv, statements_csv
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.spreadsheets import safe_cell
 from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from anml.app.ledger.verify import sign_checkpoint
 from anml.app.pay import payout, settle, statement, statement_check
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint
 from anml.ledger.money_parts import Disputes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 
 
 @pytest.fixture(autouse=True)

@@ -43,11 +43,6 @@ class Tree:
         return len(self._levels[0])
 
     @property
-    def leaves(self) -> list[bytes]:
-        """The leaves, in order."""
-        return self._levels[0]
-
-    @property
     def root(self) -> bytes:
         """The root over all leaves."""
         return self._levels[-1][0] if len(self) else EMPTY_ROOT

@@ -9,7 +9,7 @@ nor the machine changes a result, and an outsider can repeat it with whole numbe
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -59,10 +59,6 @@ class Rules:
         if self.min_share > self.max_share:
             low, high = self.min_share / UNIT, self.max_share / UNIT
             raise InputError(f"min_share {low:g} is above max_share {high:g}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the manifest."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

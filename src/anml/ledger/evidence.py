@@ -203,5 +203,4 @@ def endorsed(
     found: Mapping[str, Iterable[Evidence]], at: float, rule: TrustRule, trusted: Iterable[str]
 ) -> dict[str, float]:
     """Good events that the trust in each contributor stands for; none without pre-trusted people."""
-    names = tuple(trusted)
-    return endorsements(votes(found, at), names, rule.events, rule.restart) if names else {}
+    return endorsements(votes(found, at), trusted, rule.events, rule.restart)

@@ -33,7 +33,7 @@ class Paper(NamedTuple):
 
 def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
-    handles = {name: tx.ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
+    handles = {name: tx.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
     known = tx.reading.held.owners
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
     for name, handle in handles.items():
@@ -41,7 +41,7 @@ def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]
             continue
         pid = known[handle] = tx.ledger.new_id()
         key, salt = tx.ledger.entropy(32), tx.ledger.entropy(16).hex()
-        wrapped = seal(tx.ledger.ring.master, key, f"key/{pid}", tx.ledger.entropy)
+        wrapped = seal(tx.ring.master, key, f"key/{pid}", tx.ledger.entropy)
         sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", tx.ledger.entropy)
         rows[person_key].append({"pid": pid, "wrapped": wrapped})
         rows[person].append({"pid": pid, "sealed": sealed})
@@ -122,7 +122,7 @@ def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, A
 def store_profile(tx: Writer, pid: str, values: dict[str, Any]) -> str:
     """Put new personal data in place of the old; returns what the log is to hold of them."""
     wrapped = _wrapped(tx.connection, pid)
-    key = unseal(tx.ledger.ring.master, wrapped, f"key/{pid}")
+    key = unseal(tx.ring.master, wrapped, f"key/{pid}")
     sealed = seal(key, canonical(values), f"person/{pid}", tx.ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
     tx.reading.held.profiles[pid] = (wrapped, sealed)
@@ -131,7 +131,7 @@ def store_profile(tx: Writer, pid: str, values: dict[str, Any]) -> str:
 
 def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
     """Let a name lead to a contributor; returns what the log is to hold of it."""
-    handle, salt = tx.ledger.ring.handle(namespace, value), tx.ledger.entropy(16).hex()
+    handle, salt = tx.ring.handle(namespace, value), tx.ledger.entropy(16).hex()
     tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
     tx.reading.held.owners[handle] = pid
     return alias_digest(handle, pid, salt)
@@ -140,7 +140,7 @@ def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
 def change_email(tx: Writer, pid: str, email: str, by: str | None) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
-    body = {"record": store_profile(tx, pid, profile(tx.reading, tx.ledger.ring, pid) | {"email": email})}
+    body = {"record": store_profile(tx, pid, profile(tx.reading, tx.ring, pid) | {"email": email})}
     return tx.append(kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, body, by=tx.who(by))
 
 
@@ -149,7 +149,7 @@ def attach(tx: Writer, pid: str, data: bytes) -> Paper:
     name = sha256(data)
     sealed = _sealed(tx.connection, pid, name)
     if sealed is None:
-        key = unseal(tx.ledger.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
+        key = unseal(tx.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
         sealed = seal(key, data, f"document/{pid}/{name}", tx.ledger.entropy)
         tx.connection.execute(sa.insert(person_document).values(sha256=name, pid=pid, sealed=sealed))
     return Paper(name, sha256(sealed))

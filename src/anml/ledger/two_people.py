@@ -52,12 +52,12 @@ def confirm(tx: Writer, number: int, by: str | None) -> Event:
 
 def _paper(tx: Writer, found: Event) -> dict[str, Any]:
     tx.state.people.require(found.subject)
-    return people.attached_values(tx.connection, tx.ledger.ring, found.subject, found.body["paper"])
+    return people.attached_values(tx.connection, tx.ring, found.subject, found.body["paper"])
 
 
 def _set_payee(tx: Writer, found: Event) -> dict[str, Any]:
     pid, changes = found.subject, _paper(tx, found)
-    old = people.profile(tx.reading, tx.ledger.ring, pid)
+    old = people.profile(tx.reading, tx.ring, pid)
     claim, iban = "", changes.get("iban")
     if iban and iban != old.get("iban") and not _owned(tx, iban, pid):
         claim = people.add_alias(tx, people.PAYEE, iban, pid)
@@ -66,7 +66,7 @@ def _set_payee(tx: Writer, found: Event) -> dict[str, Any]:
 
 def _owned(tx: Writer, iban: str, pid: str) -> bool:
     """Whether a bank account is on record as this person's; an error where it is another's."""
-    owner = tx.reading.held.owners.get(tx.ledger.ring.handle(people.PAYEE, iban))
+    owner = tx.reading.held.owners.get(tx.ring.handle(people.PAYEE, iban))
     if owner is not None and tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
         raise ConflictError(
             f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
@@ -77,10 +77,10 @@ def _owned(tx: Writer, iban: str, pid: str) -> bool:
 def _map(tx: Writer, found: Event) -> dict[str, Any]:
     pid, said = found.subject, _paper(tx, found)
     source, name = said["source"], said["account"]
-    if people.lookup_all(tx.reading, tx.ledger.ring, source, [name]):
+    if people.lookup_all(tx.reading, tx.ring, source, [name]):
         raise ConflictError("this account has a record of its own by now; map it again")
     account = people.add_alias(tx, people.ACCOUNT, f"{source}\x00{name}", pid)
-    old = people.profile(tx.reading, tx.ledger.ring, pid)
+    old = people.profile(tx.reading, tx.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
     record = people.store_profile(tx, pid, {**old, "accounts": accounts})
     return {"record": record, "account": account}
@@ -107,14 +107,14 @@ def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None)
         _owned(tx, iban, pid)
     # The paper holds all of it, so that the last one that two people signed is all there is.
     agreed = tx.state.payees.paper.get(pid, "")
-    whole = {**people.attached_values(tx.connection, tx.ledger.ring, pid, agreed), **changes}
+    whole = {**people.attached_values(tx.connection, tx.ring, pid, agreed), **changes}
     return _propose_sealed(tx, kinds.PAYEE_SET, pid, whole, by)
 
 
 def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
-    old = people.lookup_all(tx.reading, tx.ledger.ring, source, [name]).get(name)
+    old = people.lookup_all(tx.reading, tx.ring, source, [name]).get(name)
     into = tx.state.people.resolve(pid)
     if old is None:
         return _propose_sealed(tx, kinds.MAPPED, into, {"source": source, "account": name}, by)

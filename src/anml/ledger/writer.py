@@ -27,10 +27,10 @@ class Writer:
     """
 
     def __init__(self, connection: sa.Connection, ledger: "Ledger") -> None:
-        self._connection, self.ledger, self._ring = connection, ledger, ledger.ring
+        self._connection, self.ledger, self.ring = connection, ledger, ledger.ring
         seq, hashed, at = newest(connection)
         # What nobody sealed must not be sealed by the next writer without a look.
-        checkpoint.check_sealed(connection, self._ring.public, self._ring.origin, (seq, hashed))
+        checkpoint.check_sealed(connection, self.ring.public, self.ring.origin, (seq, hashed))
         now = stamp(ledger.clock())
         self._seq, self.prev = seq, hashed.hex() if seq else GENESIS
         self._began, self._clock = seq, now
@@ -56,7 +56,7 @@ class Writer:
         self.flush()
         if not self._verified:
             own = self._seq != self._began
-            audit.read(self._connection, self._ring.public, None, self.reading, own=own, ring=self._ring)
+            audit.read(self._connection, self.ring.public, None, self.reading, own=own, ring=self.ring)
             audit.check(self.reading, "written to")
             self._verified = self.state.strict = True
         return self.reading
@@ -160,5 +160,5 @@ class Writer:
         self.state.finish()
         self.flush()
         if self.prev != GENESIS and (kept or self._seq == self._began):
-            checkpoint.seal(self._connection, self._ring, self._seq, self.prev)
+            checkpoint.seal(self._connection, self.ring, self._seq, self.prev)
             self.ledger.memory[:] = [self.reading]

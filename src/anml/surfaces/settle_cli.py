@@ -142,16 +142,16 @@ def _release(at: Desk, sid: str, decided: dict[str, Any]) -> None:
     for name in ("hold", "pay"):
         decided[name] = people.names.find_people(at.book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
-    done = pay.release.release(at.book.dry(), sid, **how)
-    names, currency, seen = done.names, done.currency, ledger.review.named(pay.release.against(sid, done))
+    done = pay.settle.release(at.book.dry(), sid, **how)
+    names, currency, seen = done.names, done.currency, ledger.review.named(pay.settle.against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
                  for pid, amount in done.returned.items()]  # fmt: skip
         asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
-        seen = at.agreed(pay.release.against(sid, done), asked)
+        seen = at.agreed(pay.settle.against(sid, done), asked)
     if not at.dry_run:
-        done = pay.release.release(at.book, sid, **how, seen=seen)
+        done = pay.settle.release(at.book, sid, **how, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]

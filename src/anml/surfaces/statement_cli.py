@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.app import ledger, pay, people
-from anml.app.files import check_place, write_file
+from anml.app.files import check_place, read_bytes, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_minor, show_money
@@ -81,7 +81,8 @@ def _table(made: Made, names: dict[str, str]) -> list[str]:
 def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     if public_key is None:
         public_key = ledger.steps.public_key(at.book)
-    found = pay.statement_check.verify_file(path, public_key)
+    public = ledger.steps.read_public(public_key)
+    found = pay.statement_check.verify(read_bytes(path, "statement"), public)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {

@@ -6,7 +6,7 @@ from anml.app.ledger import review
 from anml.app.ledger.steps import confirm_all
 from anml.app.pay import disputes as disputing
 from anml.app.pay import payout, settle
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import ConflictError
 from anml.ledger import book
 from ledger.ledger_world import simple_rows

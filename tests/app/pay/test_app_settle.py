@@ -4,8 +4,7 @@ import pytest
 
 from anml.app.ledger.review import approval
 from anml.app.pay import settle
-from anml.app.pay.release import release
-from anml.app.pay.settle import Terms
+from anml.app.pay.settle import Terms, release
 from anml.core.canonical import sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.pay import payout
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.ledger import people, schema
 from ledger.ledger_world import simple_rows

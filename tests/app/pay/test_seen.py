@@ -6,7 +6,7 @@ import pytest
 
 from anml.app.ledger.verify import sign_checkpoint, verify
 from anml.app.pay import payout
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import IntegrityError
 from ledger.ledger_world import simple_rows
 

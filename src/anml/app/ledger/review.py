@@ -126,7 +126,7 @@ def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[st
     for first, said, rule in ((asked.answer.by, "answered", second_person), (asked.by, "opened", apart)):
         _second(tx, kinds.RESOLVED, by, first, f"{said} this dispute; a second person must resolve it", rule)
     papers = {"asked": asked.paper, "answered": asked.answer_paper}
-    words = people.texts(tx.connection, tx.ledger.ring, [(pid, paper) for paper in papers.values()])
+    words = people.texts(tx.connection, tx.ring, [(pid, paper) for paper in papers.values()])
     return {
         "step": kinds.RESOLVED, "settlement": sid, "contributor": pid,
         "name": shown_names(tx.ledger, reading).get(pid, pid), "reason": asked.reason, "opened_by": asked.by,

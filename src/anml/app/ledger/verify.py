@@ -139,7 +139,7 @@ def prove_growth(ledger: Ledger, older: str) -> bytes:
     seen = checkpoint.read(older, ledger.ring.public)
     with verified(ledger, "proved of") as reading:
         tree = Tree(reading.hashes)
-    if seen.size > len(tree) or Tree(tree.leaves[: seen.size]).root != seen.root:
+    if seen.size > len(tree) or Tree(reading.hashes[: seen.size]).root != seen.root:
         raise IntegrityError("this log does not start with what the older checkpoint saw")
     path = [base64.b64encode(node).decode() for node in tree.consistency(seen.size)]
     note = checkpoint.sign(ledger.ring, len(tree), tree.root)

@@ -1,6 +1,7 @@
 """The frozen weight manifest, from which anybody can repeat each amount: whole numbers in a hashed file."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -63,7 +64,7 @@ def build(
             "rows": run.samples.height,
             "kept": sum(e["kept"] for e in lines),
         },
-        "rules": rules.to_dict(),
+        "rules": asdict(rules),
         "unit": UNIT,
         "pool": rate * sum(line["counted"] for line in lines) if rate else pool,
         "rate": rate,

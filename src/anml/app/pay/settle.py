@@ -1,6 +1,6 @@
-"""From a run to money: draft, approve by a second person, dispute, release."""
+"""From a run to money: draft, approve by a second person, and release what is held, in somebody's name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,18 +10,20 @@ import polars as pl
 from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
 from anml.app.ledger.review import approval, check_seen, overlaps
 from anml.app.pay import manifest
+from anml.app.people.names import shown_names
 from anml.core.canonical import canonical
-from anml.core.errors import InputError, IntegrityError
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import look_alike, place_id
 from anml.core.manifest import amounts, head_digest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.ledger import book, people
+from anml.ledger import book, kinds, people
 from anml.ledger.audit import MANIFEST
-from anml.ledger.log import Event
+from anml.ledger.book import words
+from anml.ledger.log import Event, seconds
 from anml.ledger.money_parts import Settlement, Settlements
-from anml.ledger.rules_money import one_line
+from anml.ledger.rules_money import one_line, returned
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
@@ -153,7 +155,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
     rest = [name for name in names if name not in own]
     if not rest:
         return own
-    profiles = people.profiles(tx.reading, tx.ledger.ring)
+    profiles = people.profiles(tx.reading, tx.ring)
     if source is None:
         there = sorted({place for place, name in people.accounts(profiles.values()) if name in rest})
         told = f"known in {', '.join(there)}" if there else "none of them is known yet"
@@ -190,3 +192,92 @@ withdraw = written(book.withdraw)
 def settlements(ledger: Ledger) -> dict[str, Settlement]:
     """All settlements by their identifiers, oldest first."""
     return ledger.listed(Settlements).found
+
+
+class Releases(NamedTuple):
+    """What a release did: amounts now payable, what went back to the pool, and who waits for what."""
+
+    released: dict[str, int]
+    returned: dict[str, int]
+    waiting: dict[str, str]
+    currency: str
+    names: dict[str, str]
+    kept: tuple[str, ...] = ()
+
+
+@written
+def release(
+    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
+    hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
+) -> Releases:  # fmt: skip
+    """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.
+
+    Over a flag an amount stays held only as who releases the rest decides: those to `hold`, with a reason in
+    words, and those to `pay` all the same. A newcomer's waits until they have contributed elsewhere or
+    somebody with standing vouched for them, and is priced again at the reputation they have by then: so
+    splitting one bad account into many new ones gains nothing.
+    """
+    found = tx.verified().state.settlements.get(sid)
+    credits = tx.state.credits.of(sid)
+    held = tx.state.balances.of_kind("held:", found.currency, sid)
+    frozen = tx.state.disputes.waiting(sid)
+    known = standings(tx.state, tx.now, domain, policy, without=sid)
+    early = bool(found.posted) and seconds(tx.now) < found.window_end
+    reputations, waiting = dict[str, int](), dict[str, str]()
+    flagged: dict[str, tuple[int, ...]] = {}
+    for pid in (pid for pid in credits if held.get(pid)):
+        standing = known[tx.state.people.resolve(pid)]
+        if pid in frozen or early:
+            waiting[pid] = "a dispute is open" if pid in frozen else "the dispute window is open"
+        elif standing.newcomer:
+            # Judged anew: a verification that was withdrawn since no longer frees anybody.
+            waiting[pid] = f"new contributor: needs {' '.join(standing.needs)}"
+        elif standing.flags and pid not in pay:
+            flagged[pid] = standing.flags
+        else:
+            reputations[pid] = round(standing.track.r * UNIT)
+    names = shown_names(tx.ledger, tx.verified())
+    kept = _kept(tx, sid, flagged, hold, because, waiting, names)
+    made = book.release(tx, sid, reputations, by, kept)
+    back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
+    paid = {pid: held[pid] - amount for pid, amount in back.items()}
+    back = {pid: amount for pid, amount in back.items() if amount}
+    done = Releases(paid, back, waiting, found.currency, names, tuple(kept))
+    check_seen(against(sid, done), seen)
+    return done
+
+
+def against(sid: str, done: Releases) -> dict[str, Any]:
+    """What a release decides against people: amounts that go back to the pool, or stay held."""
+    return {"step": kinds.RELEASED_ALL, "settlement": sid, "returned": done.returned, "kept": list(done.kept)}
+
+
+def _kept(
+    tx: Writer, sid: str, flagged: Mapping[str, tuple[int, ...]], hold: Collection[str],
+    because: str, waiting: dict[str, str], names: Mapping[str, str],
+) -> dict[str, dict[str, Any]]:  # fmt: skip
+    """Decisions of who releases the rest that some amounts stay held; an error where one is left open."""
+    known, made = tx.state.disputes.kept, {}
+    for pid, flags in flagged.items():
+        last = known.get((sid, pid))
+        if pid not in hold and last is not None and set(flags) <= set(last.body["evidence"]):
+            waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
+            continue
+        if pid not in hold:
+            said = "; ".join(
+                f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
+                for one in tx.state.evidence.found
+                if one.seq in flags
+            )
+            who = names.get(pid, pid)
+            raise ConflictError(
+                f"{who} is flagged ({said}), and a person decides what that means: --pay {who}, or --hold "
+                f"{who} --because WHY; nothing is released before"
+            )
+        if not because.strip():
+            raise InputError("say --because, for the contributor, why an amount stays held")
+        made[pid] = {"evidence": list(flags), **words(tx, pid, because)._asdict()}
+        waiting[pid] = "a flag is open: held by your decision"
+    if strangers := set(hold) - set(flagged):
+        raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")
+    return made

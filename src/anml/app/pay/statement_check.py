@@ -4,13 +4,11 @@ import importlib.util
 import json
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from anml.app.files import read_bytes
 from anml.core.errors import InputError, IntegrityError
-from anml.ledger import dsse, keys
+from anml.ledger import dsse
 
 # It runs alone, so it is no module of the package: it is handed out as a file, and read here as one.
 VERIFIER = files("anml") / "surfaces" / "templates" / "verify_statement.py"
@@ -25,11 +23,6 @@ def verifier() -> ModuleType:
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
-
-
-def verify_file(path: Path, public_key: str) -> dict[str, Any]:
-    """Read a statement from a file, checked with the ledger's public key: text, or a file with it."""
-    return verify(read_bytes(path, "statement"), keys.read_public(public_key))
 
 
 def verify(envelope: bytes, public: bytes) -> dict[str, Any]:
