@@ -15,10 +15,9 @@ import sqlalchemy as sa
 from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import says
-from anml.app.ledger.verify import sign_checkpoint, verify, watch
+from anml.app.ledger.verify import check_statement, sign_checkpoint, verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
-from anml.app.pay.statement_check import verify as check_statement
 from anml.app.people.identity import erase
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import sign_checkpoint, verify
-from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.ledger.verify import check_statement, sign_checkpoint, verify
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people import identity
 from anml.core.canonical import canonical
@@ -331,7 +331,7 @@ def test_g7_a_second_program_recomputes_the_statement_from_the_manifest(world, t
     made["amounts"]["gross"] += 1
     file.write_bytes(statement.sign(world.ledger, made))
     with pytest.raises(IntegrityError, match="other than its entries"):
-        statement_check.verify(file.read_bytes(), world.ledger.ring.public)
+        check_statement(file.read_bytes(), world.ledger.ring.public)
     command = [sys.executable, "-I", str(HERE / "recompute_statement.py"), str(manifest_file), str(file)]
     wrong = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (wrong.returncode, "gross" in wrong.stdout) == (1, True)

@@ -10,10 +10,9 @@ from anml.app.audit.runs import read_contributors, read_run
 from anml.app.ledger import attest, review
 from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.steps import mend_clock
-from anml.app.ledger.verify import verify, watch
+from anml.app.ledger.verify import check_statement, verify, watch
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
-from anml.app.pay.statement_check import verify as check_statement
 from anml.app.people.identity import erase
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError

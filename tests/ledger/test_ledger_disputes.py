@@ -2,7 +2,8 @@
 
 import pytest
 
-from anml.app.pay import statement, statement_check
+from anml.app.ledger.verify import check_statement
+from anml.app.pay import statement
 from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger.book import Answer, answer, open_dispute, resolve
@@ -164,4 +165,4 @@ def test_statements_show_question_and_answer(posted):
     assert "A dispute was upheld." in shown()["reasons"]
     assert statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]["disputes"] == []
     # A statement with a dispute verifies like any other.
-    statement_check.verify(statement.sign(world.ledger, shown()), world.ledger.ring.public)
+    check_statement(statement.sign(world.ledger, shown()), world.ledger.ring.public)

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
 from anml.app.ledger.steps import public_key
-from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.ledger.verify import check_statement
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.disputes import open_dispute, read_appeal
 from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, IntegrityError
@@ -180,7 +181,7 @@ def test_staff_are_traced_back_to_the_founder(make_world, verifier):
     sid = world.draft(world.run(simple_rows({"x": 1})), "1", by="dan").id
     settle.approve(world.ledger, sid, "cat")
     (made,) = statement.build(world.ledger, sid).values()
-    assert statement_check.verify(statement.sign(world.ledger, made), world.ledger.ring.public)
+    assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
     entries = [json.loads(part["entry"]) for part in made["proof"]["entries"]]
     public = world.ledger.ring.public
 
@@ -412,9 +413,9 @@ def test_whoever_issues_a_statement_says_what_was_signed(make_world, lie):
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100")
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
-    statement_check.verify(statement.sign(world.ledger, made), world.ledger.ring.public)
+    check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
     with pytest.raises(IntegrityError, match=r"not what was signed|other things of your labels"):
-        statement_check.verify(statement.sign(world.ledger, made | LIES[lie]), world.ledger.ring.public)
+        check_statement(statement.sign(world.ledger, made | LIES[lie]), world.ledger.ring.public)
 
 
 WITNESSES = {

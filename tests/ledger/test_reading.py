@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import verify
+from anml.app.ledger.verify import check_statement, verify
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
-from anml.app.pay.statement_check import verify as check_statement
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.core.merkle import Tree

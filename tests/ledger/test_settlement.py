@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from anml.app.ledger import attest
-from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.ledger.verify import check_statement
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.exports import beancount, pain001, payout_csv, statements_csv
 from anml.app.pay.settle import release
 from anml.app.spreadsheets import safe_cell
@@ -478,17 +479,17 @@ def test_statements_are_checked_with_the_public_key_alone(world, tmp_path):
     sid, pids = paid_world(world)
     signed = statement.sign(world.ledger, statement.build(world.ledger, sid)[pids["ann"]])
     public = world.ledger.ring.public
-    assert statement_check.verify(signed, public)["contributor"] == pids["ann"]
+    assert check_statement(signed, public)["contributor"] == pids["ann"]
     other = keys.read_public(keys.create_signer(tmp_path / "other.pem"))
     with pytest.raises(IntegrityError):
-        statement_check.verify(signed, other)
+        check_statement(signed, other)
     with pytest.raises(IntegrityError):
-        statement_check.verify(signed.replace(b'"payload":"', b'"payload":"AAAA'), public)
+        check_statement(signed.replace(b'"payload":"', b'"payload":"AAAA'), public)
     # Signed by us, but the proof is of another entry.
     made = statement.build(world.ledger, sid)[pids["ann"]]
     made["proof"]["entries"][0]["index"] -= 1
     with pytest.raises(IntegrityError, match="not in the log"):
-        statement_check.verify(statement.sign(world.ledger, made), public)
+        check_statement(statement.sign(world.ledger, made), public)
 
 
 def test_statement_as_csv_and_html(world):

@@ -18,8 +18,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from anml.app.ledger.verify import sign_checkpoint
-from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.ledger.verify import check_statement, sign_checkpoint
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError
 from anml.ledger import audit, book, checkpoint
@@ -302,7 +302,7 @@ class Books(RuleBasedStateMachine):
             found = audit.verify(connection, older, public)
         for sid in self.posted_on:
             for made in statement.build(self.ledger, sid).values():
-                statement_check.verify(statement.sign(self.ledger, made), public)
+                check_statement(statement.sign(self.ledger, made), public)
         self.ledger.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         assert found.problems == []

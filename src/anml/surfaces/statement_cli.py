@@ -82,7 +82,7 @@ def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     if public_key is None:
         public_key = ledger.steps.public_key(at.book)
     public = ledger.steps.read_public(public_key)
-    found = pay.statement_check.verify(read_bytes(path, "statement"), public)
+    found = ledger.verify.check_statement(read_bytes(path, "statement"), public)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from anml.app.ledger.verify import check_statement as verify
 from anml.app.pay.statement import FORMAT, build, moved, sign
-from anml.app.pay.statement_check import verify
 from anml.core.errors import InputError
 from anml.core.manifest import LINES
 from anml.core.merkle import leaf_hash

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from anml.app.ledger.verify import check_statement as verify
 from anml.app.pay.statement import PAYLOAD, build, sign
-from anml.app.pay.statement_check import verify
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import dsse

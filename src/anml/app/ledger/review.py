@@ -28,11 +28,11 @@ def named(content: dict[str, Any]) -> str:
     return digest(content)[:LETTERS]
 
 
-def check_seen(content: dict[str, Any], seen: str | None) -> None:
-    """An error unless what is signed now is what was shown; None for programs that look at nothing."""
-    if seen is not None and seen != named(content):
+def check_seen(seen: str | None, shown: Callable[..., dict[str, Any]], *given: Any) -> None:
+    """An error unless what is `shown` now is what was `seen`; None for programs that look at nothing."""
+    if seen is not None and seen != (now := named(shown(*given))):
         raise ConflictError(
-            f"what would be signed now is {named(content)}, not {seen}: look at it again before you sign it"
+            f"what would be signed now is {now}, not {seen}: look at it again before you sign it"
         )
 
 

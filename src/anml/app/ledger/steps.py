@@ -67,8 +67,7 @@ def confirm_all(
     """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown."""
 
     def work(tx: Writer) -> list[Event]:
-        if seen is not None:
-            check_seen(proposals(tx, numbers, by), seen)
+        check_seen(seen, proposals, tx, numbers, by)
         return [two_people.confirm(tx, number, by) for number in numbers]
 
     made = ledger.write(work)

@@ -1,4 +1,4 @@
-"""Verify a ledger as a whole, and keep watch over it with checkpoints; prove that it only grew."""
+"""Verify a ledger as a whole and statements of it, watch it by checkpoints, and prove that it only grew."""
 
 import base64
 import json
@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from anml.app.files import read_text, write_file
-from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree
-from anml.ledger import audit, checkpoint
+from anml.ledger import audit, checkpoint, dsse
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
@@ -159,3 +161,27 @@ def check_growth(proof: bytes, public_key: str) -> tuple[int, int]:
     if older.origin != newer.origin or not verifier().grew(older[1:], newer[1:], path):
         raise IntegrityError("the newer checkpoint does not continue the older one: history was rewritten")
     return older.size, newer.size
+
+
+@cache
+def verifier() -> ModuleType:
+    """The program that checks statements; it runs alone, and outsiders get it as a file."""
+    return import_module("anml.surfaces.templates.verify_statement")
+
+
+def check_statement(envelope: bytes, public: bytes) -> dict[str, Any]:
+    """Read a statement whose signatures, checkpoint, entries, staff and sums all hold."""
+    program = verifier()
+    payload, _ = dsse.unwrap(envelope, [public], program.STATEMENT)
+    try:
+        found: dict[str, Any] = json.loads(payload)
+        if found.get("format") != program.FORMAT:
+            raise InputError(f"this is not a statement of format {program.FORMAT}; ask for a new one")
+        program.check_statement(found, envelope, public)
+    except InputError:
+        raise
+    except program.No as no:
+        raise IntegrityError(f"the statement does not hold: {no}") from None
+    except program.UNREADABLE as error:
+        raise InputError(f"the statement is not whole ({error})") from None
+    return found

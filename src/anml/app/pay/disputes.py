@@ -88,8 +88,7 @@ def resolve(
     tx: Writer, sid: str, pid: str, *, by: str | None = None, seen: str | None = None
 ) -> tuple[Event, str]:
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
-    if seen is not None:
-        check_seen(resolution(tx, sid, pid, by), seen)
+    check_seen(seen, resolution, tx, sid, pid, by)
     # A contributor may dispute twice; each time is its own step.
     name = f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
     made = book.resolve(tx, sid, pid, by, name)

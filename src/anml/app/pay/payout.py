@@ -159,8 +159,7 @@ def close(
     seen: str | None = None,
 ) -> PayoutBatch:  # fmt: skip
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
-    if seen is not None:
-        check_seen(came_back(tx, batch, pids or [], by), seen)
+    check_seen(seen, came_back, tx, batch, pids or [], by)
     found = tx.verified().state.payouts.get(batch)
     chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
     book.close(tx, batch, chosen, by, paid=paid)

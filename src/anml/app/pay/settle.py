@@ -181,8 +181,7 @@ def approve(
     tx: Writer, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None
 ) -> Event:
     """Approve a draft, if it is what was `seen`; `because` is why some get less than their rows say."""
-    if seen is not None:
-        check_seen(approval(tx, sid, by), seen)
+    check_seen(seen, approval, tx, sid, by)
     return book.approve(tx, sid, by, because)
 
 
@@ -243,7 +242,7 @@ def release(
     paid = {pid: held[pid] - amount for pid, amount in back.items()}
     back = {pid: amount for pid, amount in back.items() if amount}
     done = Releases(paid, back, waiting, found.currency, names, tuple(kept))
-    check_seen(against(sid, done), seen)
+    check_seen(seen, against, sid, done)
     return done
 
 

@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from anml.app.ledger.verify import verified
+from anml.app.ledger.verify import verified, verifier
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
-from anml.app.pay.statement_check import verifier
 from anml.core.canonical import canonical
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
