@@ -1,6 +1,7 @@
 """The manifest as numbers: what each gets, and the part that one contributor may see."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -19,7 +20,7 @@ def line(pid: str, units: int, *, newcomer: bool = False, counted: int = 1) -> d
 
 def made(*lines: dict, pool: int = 100, rate: int = 0, **rules) -> dict:
     return finish(
-        {"format": FORMAT, "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool,
+        {"format": FORMAT, "rules": asdict(Rules(**rules)), "unit": UNIT, "pool": pool,
          "run": {"samples_sha256": "", "rows_sha256": "", "work_sha256": "", "marks": []},
          "rate": rate, "currency": "EUR", "contributors": list(lines)}
     )  # fmt: skip

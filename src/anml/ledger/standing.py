@@ -70,15 +70,10 @@ def peers(where: Where, at: str, policy: Policy | None = None) -> tuple[set[str]
 
 
 def standings(
-    where: Where,
-    at: str,
-    domain: str = "default",
-    policy: Policy | None = None,
-    rule: TrackRule | None = None,
-    without: str = "",
+    where: Where, at: str, domain: str = "default", policy: Policy | None = None, without: str = ""
 ) -> dict[str, Standing]:
     """Every contributor's standing at `at`; contributions settled in `without` do not count as prior."""
-    policy, rule = policy or Policy(), rule or TrackRule()
+    policy, rule = policy or Policy(), TrackRule()
     people, now = loaded(People, where), seconds(at)
     scored = scores(where)
     vouched = evidence.of(where, at=now, rule=policy.trust)
