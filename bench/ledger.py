@@ -90,16 +90,18 @@ def made_ledger(path: Path, keys: Path) -> Any:
 
 def bench_signatures(folder: Path, count: int = 1_000) -> dict[str, float]:
     """Attestations per second, signature checked before parsing."""
-    from anml.ledger import dsse, keys
+    from anml.ledger import keys, signing
     from anml.ledger.store import utc_now
 
     public = keys.read_public(keys.create_signer(folder / "signer.pem"))
     key = keys.read_private(folder / "signer.pem")
-    envelope = dsse.attest([("batch", "0" * 64)], "https://lab.example", ["ANML_REPRODUCED"], utc_now(), key)
+    envelope = signing.attest(
+        [("batch", "0" * 64)], "https://lab.example", ["ANML_REPRODUCED"], utc_now(), key
+    )
 
     def work():
         for _ in range(count):
-            dsse.read_attestation(dsse.unwrap(envelope, [public])[0])
+            signing.read_attestation(signing.unwrap(envelope, [public])[0])
 
     return {"attestations_per_second_verified": count / timed(work)}
 

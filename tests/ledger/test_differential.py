@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from anml.app.ledger import imports
+from anml.app.ledger import vouched
 from anml.app.pay import payout, statement
 from anml.app.pay.exports import beancount, statements_csv
 from anml.app.pay.settle import release
@@ -102,7 +102,7 @@ def test_the_same_import_gives_the_same_log(make_world, pytestconfig):
     logs = []
     for world in twins(make_world, 1):
         world.clock.pass_days(30)
-        imports.import_file(world.ledger, imports.Import(file, "label-studio"))
+        vouched.import_file(world.ledger, vouched.Import(file, "label-studio"))
         with world.ledger.read() as connection:
             logs.append(leaves(connection))
     assert logs[0] == logs[1]

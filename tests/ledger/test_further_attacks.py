@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger import attest, review
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger import attest, steps
 from anml.app.ledger.steps import says
 from anml.app.ledger.verify import check_statement, sign_checkpoint, verify, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people.identity import erase
@@ -23,7 +23,7 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
-from anml.ledger import book, checkpoint, dsse, evidence, keys, kinds, people, schema, two_people
+from anml.ledger import book, checkpoint, evidence, keys, kinds, people, schema, signing, two_people
 from anml.ledger.audit import strangers
 from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes, stamp
 from anml.ledger.parts import Payees, Proposals
@@ -390,7 +390,7 @@ def test_rows_that_were_settled_before_are_pointed_out(world, tmp_path):
         f"about 100% of these rows are in settlement {sid} too, which is posted: they would be paid twice "
         "unless it is superseded",
     )
-    shown = world.ledger.rehearse(lambda tx: review.approval(tx, made.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: steps.approval(tx, made.id, "bob"))
     assert shown["overlaps"] == list(made.warnings)
     assert world.draft(tmp_path / "new", "10").warnings == ()
     settle.withdraw(world.ledger, made.id)
@@ -764,7 +764,7 @@ def test_a_statement_that_only_the_logs_key_signed_is_refused(world, lie):
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
     assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)["name"]
     LIES[lie](made)
-    forged = canonical(dsse.wrap(statement.PAYLOAD, canonical(made), from_key(world.ledger.ring.log)))
+    forged = canonical(signing.wrap(statement.PAYLOAD, canonical(made), from_key(world.ledger.ring.log)))
     with pytest.raises(AnmlError):
         check_statement(forged, world.ledger.ring.public)
 
@@ -823,7 +823,7 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase(world.ledger, pids["ben"], by="eve")
     asked = erase(world.ledger, pids["ben"], by="eve", anyway=True).proposal
-    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, [asked], "bob"))["proposals"]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert says(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.
     body = {"reason": "request", "also": []}

@@ -7,17 +7,17 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.audit.runs import read_contributors, read_run
-from anml.app.ledger import attest, review
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger import attest, steps
 from anml.app.ledger.steps import mend_clock
 from anml.app.ledger.verify import check_statement, verify, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people.identity import erase
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError
 from anml.core.merkle import leaf_hash
-from anml.ledger import audit, book, dsse, keys, kinds, schema, two_people
+from anml.ledger import audit, book, keys, kinds, schema, signing, two_people
 from anml.ledger.log import encode, stamp
 from anml.ledger.signing import from_file
 from anml.surfaces.settle_cli import draft_shown
@@ -85,14 +85,14 @@ def test_of_two_drafts_that_replace_one_settlement_one_is_approved(world):
     first, second = (
         world.draft(world.run(simple_rows({"ann": n, "ben": 1})), "10", supersedes=old) for n in (2, 3)
     )
-    shown = world.ledger.rehearse(lambda tx: review.approval(tx, first.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: steps.approval(tx, first.id, "bob"))
     assert f"It replaces settlement {old} of 10.00 USD, which is reversed." in draft_shown(shown)
     # What is of another currency is taken from nothing.
     assert shown["before"] != old
-    settle.approve(world.ledger, first.id, "bob", seen=review.named(shown))
+    settle.approve(world.ledger, first.id, "bob", seen=steps.named(shown))
     for approve in (
         lambda: settle.approve(world.ledger, second.id, "bob"),
-        lambda: world.ledger.rehearse(lambda tx: review.approval(tx, second.id, "bob")),
+        lambda: world.ledger.rehearse(lambda tx: steps.approval(tx, second.id, "bob")),
     ):
         with pytest.raises(ConflictError, match=f"settlement {old} was replaced by another since"):
             approve()
@@ -121,7 +121,7 @@ def test_what_somebody_asked_who_left_is_still_answered(world):
     world.ledger.write(lambda tx: two_people.remove_staff(tx, "dan", "eve"))
     given = book.Answer("upheld", "other", "bob", 1_000_000)
     world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
-    shown = world.ledger.rehearse(lambda tx: review.resolution(tx, sid, pids["ben"], "eve"))
+    shown = world.ledger.rehearse(lambda tx: steps.resolution(tx, sid, pids["ben"], "eve"))
     assert shown["written_by"] == "dan"
     world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "eve", "d"))
     world.clock.pass_days(15)
@@ -248,7 +248,7 @@ def test_an_attestation_about_a_number_is_one_sentence(make_world, name, value):
     world.trust(keys.read_public(keys.create_signer(own)), "https://lab.example")
     said = {"verifier": {"id": "https://lab.example"}, "timeCreated": stamp(world.clock.now),
             "properties": ["ANML_REPRODUCED"]}  # fmt: skip
-    made = {"_type": dsse.STATEMENT, "subject": [subject], "predicateType": dsse.SVR, "predicate": said}
-    paper = canonical(dsse.wrap(dsse.INTOTO, canonical(made), from_file(own)))
+    made = {"_type": signing.STATEMENT, "subject": [subject], "predicateType": signing.SVR, "predicate": said}
+    paper = canonical(signing.wrap(signing.INTOTO, canonical(made), from_file(own)))
     with pytest.raises(InputError, match="no imported batch has the SHA-256"):
         attest.take_all(world.ledger, {"": paper})

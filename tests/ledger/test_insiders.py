@@ -14,8 +14,8 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.ledger import attest
-from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people import identity, reputation

@@ -6,11 +6,11 @@ from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.signals.policy import KINDS, LIFTS
-from anml.ledger import dsse, evidence, keys, kinds
-from anml.ledger.dsse import PROPERTIES, batch_scope, check_envelope, contributor_subject
+from anml.ledger import evidence, keys, kinds, signing
 from anml.ledger.evidence import Record, item_scope
 from anml.ledger.log import stamp
 from anml.ledger.parts import Keys
+from anml.ledger.signing import PROPERTIES, batch_scope, check_envelope, contributor_subject
 from anml.ledger.state import loaded
 from ledger.ledger_hand import START, at, event, pid, private, public
 from ledger.ledger_queries import events
@@ -126,7 +126,7 @@ def test_one_bad_record_and_nothing_is_written(shared, changes, said):
 def attested(
     *subjects: tuple[str, str], properties=("ANML_AFFILIATION",), verifier=LAB, when=START, by="lab"
 ):
-    return dsse.attest(subjects, verifier, properties, when, private(by))
+    return signing.attest(subjects, verifier, properties, when, private(by))
 
 
 def envelope(shared, tx, data: bytes):

@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.audit import runs
-from anml.app.ledger import review
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger import steps
 from anml.app.ledger.steps import says
 from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import disputes as appeals
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
@@ -22,9 +22,9 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, checkpoint, evidence, keys, kinds, people, schema, two_people
-from anml.ledger.holdings import alias_digest, record_digest
 from anml.ledger.log import encode
 from anml.ledger.money_parts import Disputes
+from anml.ledger.reading import alias_digest, record_digest
 from anml.ledger.rules import appeal_bytes
 from anml.ledger.signing import from_file, signature
 from anml.ledger.state import loaded
@@ -127,7 +127,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     world.reopen()
     assert problems(world) == ""
     asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "Mallory", "iban": IBANS[0]}}, by="eve")[0]
-    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, [asked], "bob"))["proposals"]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert shown["name"] == "ben"
     assert says(shown).startswith("pay ben under ")
     assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]

@@ -5,11 +5,11 @@ import pytest
 from anml.core.errors import ConflictError
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored, TrackRule, replay
-from anml.ledger import dsse, evidence, kinds, standing, two_people
-from anml.ledger.dsse import contributor_subject
+from anml.ledger import evidence, kinds, signing, standing, two_people
 from anml.ledger.evidence import Record
 from anml.ledger.log import moment, seconds, stamp
 from anml.ledger.money_parts import Settlements
+from anml.ledger.signing import contributor_subject
 from anml.ledger.standing import Score, item_mark, peers, scores, standings
 from ledger.ledger_world import START, World, simple_rows
 
@@ -191,7 +191,7 @@ def test_one_verification_by_somebody_with_standing_ends_it(shared):
 
         made = two_people.propose_key(tx, LAB, public("lab"), None, None, None, "ann")
         two_people.confirm(tx, made.seq, "bob")
-        paper = dsse.attest(
+        paper = signing.attest(
             [contributor_subject(new)], LAB, ["ANML_AFFILIATION"], moment(tx.now), private("lab")
         )
         evidence.add_envelope(tx, paper)

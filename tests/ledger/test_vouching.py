@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from anml.app.ledger import attest
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.people import reputation
 from anml.app.people import scores as run_scores
 from anml.app.people.identity import map_accounts
@@ -17,7 +17,7 @@ from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
-from anml.ledger import dsse, keys, kinds, people, two_people
+from anml.ledger import keys, kinds, people, signing, two_people
 from anml.ledger.log import stamp
 from anml.ledger.parts import People
 from anml.ledger.signing import from_file
@@ -66,7 +66,7 @@ def v(world: World, pid: str) -> tuple[float, str]:
 def test_dsse_known_bytes():
     # The example of the DSSE protocol document.
     assert (
-        dsse.pae("http://example.com/HelloWorld", b"hello world")
+        signing.pae("http://example.com/HelloWorld", b"hello world")
         == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     )
 
@@ -84,7 +84,7 @@ def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
         assert standing.verified
         # The paper itself is kept where it can be erased.
         paper = people.attached(connection, world.ledger.ring, pid, made.body["paper"])
-    assert json.loads(paper)["payloadType"] == dsse.INTOTO
+    assert json.loads(paper)["payloadType"] == signing.INTOTO
     assert attest.take_all(world.ledger, {"": signed(world, path, pid)}) == []
 
 
@@ -130,7 +130,7 @@ def test_what_is_refused(place, key, tmp_path):
         take(place.ledger, b"{}")
     with pytest.raises(AnmlError, match="unknown property"):
         signed(place, path, pid, "GREAT")
-    wrong = dsse.wrap("text/plain", b"hello", from_file(path))
+    wrong = signing.wrap("text/plain", b"hello", from_file(path))
     with pytest.raises(InputError, match="expected 'application"):
         take(place.ledger, canonical(wrong))
     # Nothing of this left a trace.

@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from anml.core.canonical import sha256
 from anml.core.errors import IntegrityError
 from anml.core.merkle import Tree
-from anml.ledger import checkpoint, holdings
+from anml.ledger import checkpoint, reading
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
@@ -76,7 +76,7 @@ def read(
         problems.append("the postings of earlier entries are no longer those that were read before")
     problems += _table_problems(connection, state)
     trusted, agreed = state.keys.known, state.payees.paper
-    problems += holdings.problems(connection, found.held, state.people.erased, trusted, agreed, ring)
+    problems += reading.problems(connection, found.held, state.people.erased, trusted, agreed, ring)
     if own:
         return found
     if public is not None and public != state.staff.public:

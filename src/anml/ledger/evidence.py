@@ -9,12 +9,12 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.eigentrust import endorsements, reached
 from anml.core.signals.policy import Evidence, EvidenceEntry, TrustRule
-from anml.ledger import dsse, kinds, people
-from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
+from anml.ledger import kinds, people, signing
 from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog
+from anml.ledger.signing import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
 
@@ -64,9 +64,9 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
 def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[Event]:
     """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
     known = tx.state.keys.known
-    payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
+    payload, public = signing.unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)
-    said = dsse.read_attestation(payload)
+    said = signing.read_attestation(payload)
     created = stamp(said.created)
     if said.verifier != signer.owner:
         raise IntegrityError(f"the key of {signer.owner!r} signed in the name of {said.verifier!r}")
@@ -152,7 +152,7 @@ def _signature(body: Mapping[str, Any], received: str, known: Mapping[str, Trust
     return f"verified with key {key.id}"
 
 
-def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
+def _subjects(tx: Writer, said: signing.Attestation) -> list[tuple[str, str]]:
     """The contributors and scopes that an attestation is about."""
     found: list[tuple[str, str]] = []
     for name, value in said.subjects:

@@ -10,10 +10,9 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
-from anml.ledger.holdings import alias_digest, open_paper, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event
-from anml.ledger.reading import Reading
+from anml.ledger.reading import Reading, alias_digest, open_paper, record_digest
 from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer

@@ -9,11 +9,11 @@ from anml.core.signals.eigentrust import reached
 from anml.core.signals.policy import Evidence, Policy, Standing, Verdict
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.ledger import evidence, kinds
-from anml.ledger.dsse import EVERYTHING
 from anml.ledger.log import seconds
 from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import People
 from anml.ledger.records import Credits, ScoreLog
+from anml.ledger.signing import EVERYTHING
 from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
 

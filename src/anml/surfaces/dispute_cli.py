@@ -93,7 +93,7 @@ def resolve(
 ) -> None:
     """Post the correction of an answer, as a second person."""
     sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
-    content = at.book.rehearse(lambda tx: ledger.review.resolution(tx, sid, pid, at.by))
+    content = at.book.rehearse(lambda tx: ledger.steps.resolution(tx, sid, pid, at.by))
     answer = content["answer"]
     correction, held = show_amount(answer["correction"]), show_amount(content["held"])
     lines = [

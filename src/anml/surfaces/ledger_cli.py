@@ -149,10 +149,10 @@ def import_(
             raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
         check_place(out)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
-    request = ledger.imports.Import(
+    request = ledger.vouched.Import(
         file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
     )
-    found = ledger.imports.import_file(at.book, request)
+    found = ledger.vouched.import_file(at.book, request)
     warn(found.warnings)
     out = None if at.dry_run else out
     if out is not None:

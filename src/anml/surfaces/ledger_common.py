@@ -85,7 +85,7 @@ class Desk:
         """The digest of what somebody is about to sign, once they saw it and said so; else nothing is."""
         if self.yes is not None:
             return self.yes
-        digest = ledger.review.named(content)
+        digest = ledger.steps.named(content)
         asked = sys.stdin.isatty() and not self.json
         last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
         shown = {"to_sign": content, "digest": digest, "signed": False}

@@ -121,7 +121,7 @@ def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None
 
 
 def _approve(at: Desk, sid: str, because: str) -> None:
-    content = at.book.rehearse(lambda tx: ledger.review.approval(tx, sid, at.by))
+    content = at.book.rehearse(lambda tx: ledger.steps.approval(tx, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
     made = pay.settle.approve(at.book, sid, at.by, because=because, seen=seen)
@@ -143,7 +143,7 @@ def _release(at: Desk, sid: str, decided: dict[str, Any]) -> None:
         decided[name] = people.names.find_people(at.book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
     done = pay.settle.release(at.book.dry(), sid, **how)
-    names, currency, seen = done.names, done.currency, ledger.review.named(pay.settle.against(sid, done))
+    names, currency, seen = done.names, done.currency, ledger.steps.named(pay.settle.against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"

@@ -121,7 +121,7 @@ def confirm(
         ledger.steps.drop_all(at.book, chosen, at.by)
         at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
         return
-    content = at.book.rehearse(lambda tx: ledger.review.proposals(tx, chosen, at.by))
+    content = at.book.rehearse(lambda tx: ledger.steps.proposals(tx, chosen, at.by))
     asked = content["proposals"]
     said = {p["proposal"]: f"{ledger.steps.says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked}
     lines = [f"{number}: {text}" for number, text in said.items()]

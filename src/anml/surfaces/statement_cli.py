@@ -157,7 +157,7 @@ def _close(at: Desk, batch: str, contributor: list[str] | None, paid: bool) -> N
     batch, seen = people.names.exact(batch, "batch"), None
     chosen = None if contributor is None else people.names.find_people(at.book, contributor)
     if not paid:
-        content = at.book.rehearse(lambda tx: ledger.review.came_back(tx, batch, chosen or [], at.by))
+        content = at.book.rehearse(lambda tx: ledger.steps.came_back(tx, batch, chosen or [], at.by))
         lines = [
             f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
             f"{batch} came back, and will be paid again"

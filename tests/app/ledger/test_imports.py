@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify
+from anml.app.ledger.vouched import Import, import_file
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anml.app.ledger.review import approval
+from anml.app.ledger.steps import approval
 from anml.app.pay import settle
 from anml.app.pay.settle import Terms, release
 from anml.core.canonical import sha256

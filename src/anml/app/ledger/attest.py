@@ -8,10 +8,10 @@ from anml.app.files import read_bytes
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.ledger import dsse, evidence
-from anml.ledger.dsse import PROPERTIES, contributor_subject
+from anml.ledger import evidence, signing
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event
+from anml.ledger.signing import PROPERTIES, contributor_subject
 from anml.ledger.store import Ledger, is_id, utc_now, written
 from anml.ledger.writer import Writer
 
@@ -27,7 +27,7 @@ def make(
     subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")
-    return dsse.attest(subjects, verifier, properties, created, read_private(key))
+    return signing.attest(subjects, verifier, properties, created, read_private(key))
 
 
 def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Sequence[str]) -> bytes:

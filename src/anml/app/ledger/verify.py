@@ -16,7 +16,7 @@ from anml.app.files import read_text, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.core.merkle import Tree
-from anml.ledger import audit, checkpoint, dsse
+from anml.ledger import audit, checkpoint, signing
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
@@ -172,7 +172,7 @@ def verifier() -> ModuleType:
 def check_statement(envelope: bytes, public: bytes) -> dict[str, Any]:
     """Read a statement whose signatures, checkpoint, entries, staff and sums all hold."""
     program = verifier()
-    payload, _ = dsse.unwrap(envelope, [public], program.STATEMENT)
+    payload, _ = signing.unwrap(envelope, [public], program.STATEMENT)
     try:
         found: dict[str, Any] = json.loads(payload)
         if found.get("format") != program.FORMAT:

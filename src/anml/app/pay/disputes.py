@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from anml.app.files import read_text
-from anml.app.ledger.review import check_seen, resolution
+from anml.app.ledger.steps import check_seen, resolution
 from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import disputes_shown
 from anml.app.people.names import shown_names

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.app.files import draft_file, put_in_place, read_text
-from anml.app.ledger.review import came_back, check_seen
+from anml.app.ledger.steps import came_back, check_seen
 from anml.app.ledger.verify import verified
 from anml.app.pay.exports import beancount, check_payer, pain001, payout_csv
 from anml.core.canonical import sha256

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
-from anml.app.ledger.review import approval, check_seen, overlaps
+from anml.app.ledger.steps import approval, check_seen, overlaps
 from anml.app.pay import manifest
 from anml.app.people.names import shown_names
 from anml.core.canonical import canonical

@@ -14,7 +14,7 @@ from anml.core.manifest import head, line_tree
 from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.ledger import checkpoint, dsse, evidence, kinds, people
+from anml.ledger import checkpoint, evidence, kinds, people, signing
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, encode, seconds, shown_date, stamp
 from anml.ledger.money_parts import Dispute, Payouts, Settlement, read_manifest
@@ -99,7 +99,7 @@ def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     """A statement as an envelope that the log's key and whoever issues it signed."""
     issuer = statement["issued_by"]
     own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
-    return canonical(dsse.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
+    return canonical(signing.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:
