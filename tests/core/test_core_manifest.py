@@ -5,10 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import InputError
 from anml.core.manifest import FORMAT, amounts, credits, finish, head, head_digest, line_tree, read, totals
-from anml.core.merkle import leaf_hash
 from anml.core.settle import UNIT, Rules
 from ledger.ledger_paths import verify_inclusion
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anml.core.canonical import EMPTY_ROOT, Tree, leaf_hash, node_hash
 from anml.core.errors import InputError
-from anml.core.merkle import EMPTY_ROOT, Tree, leaf_hash, node_hash
 from ledger.ledger_paths import verify_consistency, verify_inclusion
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from anml.app.ledger.verify import verify
 from anml.app.pay import payout
 from anml.app.pay.settle import release
-from anml.core.merkle import leaf_hash
+from anml.core.canonical import leaf_hash
 from anml.ledger import audit, book, kinds, people, schema
 from anml.ledger.log import Event, decode, encode, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlements

@@ -19,9 +19,8 @@ from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people.identity import erase
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import Tree, canonical, leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
 from anml.ledger import book, checkpoint, evidence, keys, kinds, people, schema, signing, two_people
 from anml.ledger.audit import strangers

@@ -14,9 +14,8 @@ from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people.identity import erase
-from anml.core.canonical import canonical
+from anml.core.canonical import canonical, leaf_hash
 from anml.core.errors import ConflictError, InputError
-from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, keys, kinds, schema, signing, two_people
 from anml.ledger.log import encode, stamp
 from anml.ledger.signing import from_file

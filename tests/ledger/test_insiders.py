@@ -20,9 +20,8 @@ from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people import identity, reputation
 from anml.app.people import scores as run_scores
-from anml.core.canonical import sha256
+from anml.core.canonical import leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
 from anml.ledger import book, evidence, keys, kinds, people, schema, store, two_people
 from anml.ledger.log import Event, Posting, encode, newest, stamp
 from anml.ledger.standing import standings

@@ -3,8 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.core.canonical import sha256
-from anml.core.merkle import Tree, leaf_hash
+from anml.core.canonical import Tree, leaf_hash, sha256
 from anml.ledger import audit, checkpoint, kinds, schema
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.log import decode, encode, newest

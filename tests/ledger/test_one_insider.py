@@ -18,9 +18,8 @@ from anml.app.pay import disputes as appeals
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
 from anml.app.people.names import by_person, find_person, shown_names
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
 from anml.ledger import audit, book, checkpoint, evidence, keys, kinds, people, schema, two_people
 from anml.ledger.log import encode
 from anml.ledger.money_parts import Disputes

@@ -14,9 +14,8 @@ import sqlalchemy as sa
 from anml.app.ledger.verify import check_statement, verify
 from anml.app.pay import payout, settle, statement
 from anml.app.pay.settle import release
-from anml.core.canonical import sha256
+from anml.core.canonical import Tree, sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
-from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.ledger import audit, book, keys, kinds, schema, two_people
 from anml.ledger.log import Event, Posting, seconds

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from anml.core.canonical import leaf_hash
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
 from anml.ledger import keys, kinds, schema
 from anml.ledger.log import encode, newest, signed_bytes
 from anml.ledger.people import register

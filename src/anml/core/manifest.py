@@ -9,9 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import Tree, canonical, leaf_hash, sha256
 from anml.core.errors import InputError
-from anml.core.merkle import Tree, leaf_hash
 from anml.core.settle import UNIT, Claims, Rules, allocate, shares, weigh_claims
 
 FORMAT = "anml-manifest/2"

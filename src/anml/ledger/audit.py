@@ -12,9 +12,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from anml.core.canonical import sha256
+from anml.core.canonical import Tree, sha256
 from anml.core.errors import IntegrityError
-from anml.core.merkle import Tree
 from anml.ledger import checkpoint, reading
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing

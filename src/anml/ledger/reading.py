@@ -9,9 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from anml.core.canonical import sha256
+from anml.core.canonical import leaf_hash, sha256
 from anml.core.errors import AnmlError, IntegrityError
-from anml.core.merkle import leaf_hash
 from anml.ledger import kinds
 from anml.ledger.keys import KeyRing, unseal
 from anml.ledger.log import GENESIS, Event, Posting, decode, encode
@@ -226,10 +225,7 @@ class Reading:
             whole = encode(found) == row.entry
         except UNREADABLE:
             self.problems.append(f"entry {row.seq} cannot be read")
-        else:
-            self._entry(row, found, whole, prev, booked)
-
-    def _entry(self, row: sa.Row[Any], found: Event, whole: bool, prev: str, booked: Booked) -> None:
+            return
         if not whole:
             self.problems.append(f"entry {row.seq} is not in canonical form")
         if found.prev != prev:

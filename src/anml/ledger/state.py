@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from anml.core import manifest
+from anml.core.canonical import Tree
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import staff_id
-from anml.core.merkle import Tree
 from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import ConflictError
 from anml.core.identifiers import staff_id
-from anml.core.merkle import leaf_hash
 from anml.ledger import audit, checkpoint, kinds
 from anml.ledger.log import GENESIS, Event, encode, moment, newest, signed_bytes, stamp
 from anml.ledger.reading import Reading

@@ -13,9 +13,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from anml.app.files import read_text, write_file
-from anml.core.canonical import canonical
+from anml.core.canonical import Tree, canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.core.merkle import Tree
 from anml.ledger import audit, checkpoint, signing
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint

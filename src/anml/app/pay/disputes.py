@@ -11,9 +11,8 @@ from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import disputes_shown
 from anml.app.people.names import shown_names
 from anml.app.spreadsheets import to_csv
-from anml.core.canonical import sha256
+from anml.core.canonical import Tree, sha256
 from anml.core.errors import InputError
-from anml.core.merkle import Tree
 from anml.core.money import show_amount
 from anml.core.settle import UNIT
 from anml.ledger import book, checkpoint, kinds, people

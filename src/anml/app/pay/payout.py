@@ -13,10 +13,9 @@ from anml.app.files import draft_file, put_in_place, read_text
 from anml.app.ledger.steps import came_back, check_seen
 from anml.app.ledger.verify import verified
 from anml.app.pay.exports import beancount, check_payer, pain001, payout_csv
-from anml.core.canonical import sha256
+from anml.core.canonical import Tree, sha256
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.merkle import Tree
 from anml.core.money import bank_name, check_bic, check_iban, parse_amount
 from anml.ledger import audit, book, checkpoint, people, two_people
 from anml.ledger.log import Event

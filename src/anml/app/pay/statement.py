@@ -7,11 +7,10 @@ from typing import Any
 
 from anml.app.ledger.verify import verified, verifier
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
-from anml.core.canonical import canonical
+from anml.core.canonical import Tree, canonical
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
 from anml.core.manifest import head, line_tree
-from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
 from anml.ledger import checkpoint, evidence, kinds, people, signing
@@ -159,7 +158,9 @@ _AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest"
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:
     line, found, staff = scene.manifest["contributors"][place], scene.settlement, scene.state.staff
     own, whole = scene.own[pid], scene.state.people.resolve(pid)
-    amounts = moved(own) | {name: each.get(whole, 0) for name, each in scene.account.items()}
+    # What the entries come to, as whoever checks it adds it up.
+    sums: dict[str, int] = verifier().sums_of((e.kind, e.postings) for e in own)
+    amounts = sums | {name: each.get(whole, 0) for name, each in scene.account.items()}
     about, until = scene.profiles.get(whole, {}), scene.asked.until(found, pid)
     why = reasons(scene, line, scene.known[whole], own, amounts)
     return {
@@ -202,9 +203,3 @@ def _proof(scene: Scene, own: list[Event], line: dict[str, Any], place: int) -> 
         "lines": len(scene.lines),
         "line_path": _encoded(scene.lines.inclusion(place)),
     }
-
-
-def moved(own: Iterable[Event]) -> dict[str, int]:
-    """What a contributor's entries in one settlement come to, as whoever checks it adds it up."""
-    sums: dict[str, int] = verifier().sums_of((e.kind, e.postings) for e in own)
-    return sums
