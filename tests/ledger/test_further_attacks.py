@@ -223,7 +223,7 @@ def test_what_is_confirmed_is_what_was_read(world):
 
     def work(tx):
         shown = people.attach_values(tx, ben, {"name": "Ben", "iban": IBANS[0]})
-        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.body["paper"]}, **shown._asdict()}
+        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.body["paper"]}, **shown}
         tx.append(kinds.PROPOSED, "k", ben, body, by="cat")
 
     with pytest.raises(IntegrityError, match="the paper of this proposal is not the one that it is about"):

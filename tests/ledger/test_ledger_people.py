@@ -9,7 +9,7 @@ from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.ledger import evidence, kinds, people, schema, two_people
-from anml.ledger.people import Paper, alias_digest, record_digest
+from anml.ledger.people import alias_digest, record_digest
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World
 
@@ -138,11 +138,15 @@ def test_a_paper_is_kept_once_for_each_person(shared):
         first = people.attach(tx, ada, b"words")
         assert first == people.attach(tx, ada, b"words")
         other = people.attach(tx, bea, b"words")
-        assert (first.paper, other.paper) == (sha256(b"words"), sha256(b"words"))
-        assert first.sealed != other.sealed
-        assert people.attached(tx.connection, shared.ledger.ring, ada, first.paper) == b"words"
-        assert people.paper_of(tx.connection, ada, first.paper) == first
-        assert people.paper_of(tx.connection, ada, "") == people.paper_of(tx.connection, ada, "x") == Paper()
+        assert (first["paper"], other["paper"]) == (sha256(b"words"), sha256(b"words"))
+        assert first["sealed"] != other["sealed"]
+        assert people.attached(tx.connection, shared.ledger.ring, ada, first["paper"]) == b"words"
+        assert people.paper_of(tx.connection, ada, first["paper"]) == first
+        assert (
+            people.paper_of(tx.connection, ada, "")
+            == people.paper_of(tx.connection, ada, "x")
+            == people.NO_PAPER
+        )
         assert people.attached(tx.connection, shared.ledger.ring, ada, "none") is None
 
     shared.ledger.rehearse(work)
@@ -153,8 +157,8 @@ def test_plain_values_are_salted_so_that_nobody_can_guess_at_them(shared):
 
     def work(tx):
         one, other = (people.attach_values(tx, ada, values) for _ in range(2))
-        assert one.paper != other.paper
-        place = (tx.connection, shared.ledger.ring, ada, one.paper)
+        assert one["paper"] != other["paper"]
+        place = (tx.connection, shared.ledger.ring, ada, one["paper"])
         assert json.loads(people.attached(*place))["salt"]
         assert people.attached_values(*place) == values
         assert people.attached_values(tx.connection, shared.ledger.ring, ada, "") == {}
@@ -173,8 +177,8 @@ def test_a_bank_account_leads_to_its_owner(shared):
         ada = shared.pids["ada"]
         claim = people.add_alias(tx, people.PAYEE, "DE1", ada)
         paper = people.attach_values(tx, ada, {"iban": "DE1"})
-        made = two_people.propose(tx, kinds.PAYEE_SET, ada, {"digest": paper.paper}, "ann", paper)
-        body = {"record": "r", "payee": claim, "digest": paper.paper, "proposal": made.seq}
+        made = two_people.propose(tx, kinds.PAYEE_SET, ada, {"digest": paper["paper"]}, "ann", paper)
+        body = {"record": "r", "payee": claim, "digest": paper["paper"], "proposal": made.seq}
         tx.append(kinds.PAYEE_SET, "k", ada, body, by="bob")
         assert owner(tx) == ada
         # An account name of the same letters is something else.
@@ -194,7 +198,7 @@ def test_an_erasure_leaves_the_log_and_nothing_personal(make_world):
         tx.verified()
         people.change_email(tx, pids["ada"], "ada@example.org", "ann")
         paper = people.attach(tx, pids["ada"], b"a personal remark")
-        said = evidence.Record("self", pids["ada"], "tool", "", paper=paper.paper, sealed=paper.sealed)
+        said = evidence.Record("self", pids["ada"], "tool", "", paper=paper["paper"], sealed=paper["sealed"])
         evidence.add(tx, [said])
         evidence.taken(tx, "import", "test", "ann")
 

@@ -51,7 +51,7 @@ def test_evidence_that_no_key_signed_ends_no_hold(world):
     def forge(tx):
         tx.verified()
         paper = people.attach(tx, new, b'{"no": "envelope"}')
-        said = ("https://lab.example/qa", tx.now, "*", None, "signature", lab, *paper)
+        said = ("https://lab.example/qa", tx.now, "*", None, "signature", lab, *paper.values())
         evidence.add(tx, [evidence.Record("affiliation", new, *said)])
         evidence.taken(tx, "attestation", "x", "eve")
 
@@ -76,7 +76,7 @@ def test_an_attestation_about_somebody_else_ends_no_hold(world):
     def forge(tx):
         tx.verified()
         held = people.attach(tx, other, paper)
-        evidence.add(tx, [evidence.Record(**{**given.body, **held._asdict()}, pid=other)])
+        evidence.add(tx, [evidence.Record(**{**given.body, **held}, pid=other)])
         evidence.taken(tx, "attestation", "x", "eve")
 
     world.ledger.write(forge)

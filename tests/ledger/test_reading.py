@@ -340,7 +340,7 @@ def test_of_two_people_one_with_the_recovery_key_renews_the_lost_key_of_the_othe
         settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "bob")
     world.reopen()
     signer = from_key(private("sealed"))
-    made = world.ledger.write(lambda tx: two_people.recover(tx, "bob", new, signer, "ann"))
+    made = world.ledger.write(lambda tx: two_people.renew(tx, "bob", new, signer, "ann"))
     assert (made.kind, made.by, made.subject) == (kinds.STAFF_RENEWED, "ann", "bob")
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
     assert problems(world) == ""
@@ -354,8 +354,8 @@ def test_without_the_recovery_key_one_person_renews_nothing(make_world, who):
     world = recovering(make_world) if who != "none" else make_world("sqlite", staff=("ann", "bob"))
     signer = from_key(private("sealed" if who == "none" else "thief"))
     with pytest.raises(AnmlError, match=r"recovery key did not sign it|no recovery key"):
-        world.ledger.write(lambda tx: two_people.recover(tx, "bob", public("new"), signer, "ann"))
-    number = world.ledger.write(lambda tx: two_people.propose_renewal(tx, "bob", public("new"), "ann")).seq
+        world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), signer, "ann"))
+    number = world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), None, "ann")).seq
     with pytest.raises(ConflictError, match="'ann' proposed this"):
         world.confirm(number, by="ann")
 
@@ -364,7 +364,7 @@ def test_a_recovery_signature_counts_at_its_place_alone(make_world):
     """What the sealed key signed once is no use later: it names the entry before it."""
     world = recovering(make_world)
     signer = from_key(private("sealed"))
-    world.ledger.write(lambda tx: two_people.recover(tx, "bob", public("new"), signer, "ann"))
+    world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), signer, "ann"))
     with world.ledger.read() as connection:
         (old,) = events(connection, [kinds.STAFF_RENEWED])
     with pytest.raises(AnmlError):
@@ -377,7 +377,7 @@ def test_a_recovery_signature_counts_at_its_place_alone(make_world):
 def test_an_old_key_signs_no_more_and_is_nobodys_again(make_world):
     world = make_world("sqlite", staff=("ann", "bob", "cat"))
     old = world.key("bob")
-    number = world.ledger.write(lambda tx: two_people.propose_renewal(tx, "bob", public("new"), "ann")).seq
+    number = world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), None, "ann")).seq
     world.confirm(number, by="cat")
     with pytest.raises(IntegrityError, match="is not the key that is registered for 'bob'"):
         world.ledger.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="bob"))

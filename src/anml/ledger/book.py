@@ -148,13 +148,13 @@ def _append(
 
     if repeated := tx.repeated(kind, key, pid, body, who, same):
         return repeated
-    return tx.append(kind, key, pid, {**body, **words(tx, pid, text, salt)._asdict()}, sid, who)
+    return tx.append(kind, key, pid, {**body, **words(tx, pid, text, salt)}, sid, who)
 
 
 def words(tx: Writer, pid: str, text: str, salt: str | None = None) -> people.Paper:
     """What somebody wrote about a contributor, kept where it can be erased; with their own salt if given."""
     if not text.strip():
-        return people.Paper()
+        return people.NO_PAPER
     if len(text) > LONGEST_TEXT:
         raise InputError(f"what is written in a dispute has up to {LONGEST_TEXT} letters, got {len(text)}")
     if pid not in tx.state.people.since:
@@ -190,7 +190,7 @@ def send(
         return repeated
     for pid, amount in (due(tx, currency, threshold) if amounts is None else amounts).items():
         if pid in papers:
-            sent = {"batch": batch, "amount": amount, **papers[pid]._asdict()}
+            sent = {"batch": batch, "amount": amount, **papers[pid]}
             tx.append(kinds.SENT, f"payout/{batch}/{pid}/{currency}", pid, sent)
     return tx.append(kinds.BATCHED, f"payout/{batch}", batch, body, by=who)
 

@@ -77,7 +77,7 @@ def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[
     for pid, scope in _subjects(tx, said):
         paper = people.attach(tx, pid, envelope)
         records += [
-            Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, *paper)
+            Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, **paper)
             for kind in kinds_said
         ]
     return add(tx, records)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -23,11 +23,9 @@ PAYEE = "payee"
 DETAILS = ("name", "iban", "bic")
 
 
-class Paper(NamedTuple):
-    """A paper about somebody, as the log names it: its hash, and the hash of what is stored of it."""
-
-    paper: str = ""
-    sealed: str = ""
+# A paper about somebody, as the log names it: its hash, and the hash of what is stored of it.
+Paper = dict[str, str]
+NO_PAPER: Paper = {"paper": "", "sealed": ""}
 
 
 def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]:
@@ -151,13 +149,13 @@ def attach(tx: Writer, pid: str, data: bytes) -> Paper:
         key = unseal(tx.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
         sealed = seal(key, data, f"document/{pid}/{name}", tx.ledger.entropy)
         tx.connection.execute(sa.insert(person_document).values(sha256=name, pid=pid, sealed=sealed))
-    return Paper(name, sha256(sealed))
+    return {"paper": name, "sealed": sha256(sealed)}
 
 
 def paper_of(connection: sa.Connection, pid: str, name: str) -> Paper:
     """A paper that is kept already, as the log names it; none where `name` is empty."""
     sealed = _sealed(connection, pid, name)
-    return Paper() if sealed is None else Paper(name, sha256(sealed))
+    return NO_PAPER if sealed is None else {"paper": name, "sealed": sha256(sealed)}
 
 
 def _sealed(connection: sa.Connection, pid: str, name: str) -> bytes | None:

@@ -20,7 +20,7 @@ DEFAULT_MAY = frozenset({"self", "affiliation", "review-accepted", "publication"
 
 def propose(
     tx: Writer, step: str, subject: str, body: dict[str, Any], by: str | None,
-    paper: people.Paper | None = None, settlement: str = "",
+    paper: people.Paper = people.NO_PAPER, settlement: str = "",
 ) -> Event:  # fmt: skip
     """Ask for a second person's word; the same question twice, while it is open, is one."""
     who = tx.who(by)
@@ -29,7 +29,7 @@ def propose(
         if same == (step, subject, body, settlement, who):
             tx.flush()
             return next(tx.reading.entries([found.seq]))
-    whole = {"step": step, "body": body, **(paper or people.Paper())._asdict()}
+    whole = {"step": step, "body": body, **paper}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
 
 
@@ -123,7 +123,7 @@ def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None
 
 def _propose_sealed(tx: Writer, step: str, pid: str, values: dict[str, Any], by: str | None) -> Event:
     paper = people.attach_values(tx, pid, values)
-    return propose(tx, step, pid, {"digest": paper.paper}, by, paper)
+    return propose(tx, step, pid, {"digest": paper["paper"]}, by, paper)
 
 
 def propose_staff(
@@ -142,17 +142,13 @@ def propose_staff(
     return propose(tx, kinds.STAFF_ADDED, who, body, by)
 
 
-def propose_renewal(tx: Writer, name: str, public: bytes, by: str | None) -> Event:
-    """Propose another key for a member of staff, whose old one then signs no more."""
-    text = keys.public_text(public)
-    sound_key(text)
-    return propose(tx, kinds.STAFF_RENEWED, tx.state.staff.member(staff_id(name)).name, {"public": text}, by)
-
-
-def recover(tx: Writer, name: str, public: bytes, recovery: Signer, by: str | None) -> Event:
-    """Another key for a member of staff by one person and the recovery key, where there is no second one."""
-    tx.verified()
+def renew(tx: Writer, name: str, public: bytes, recovery: Signer | None, by: str | None = None) -> Event:
+    """Propose another key for a member of staff; by the recovery key, where nobody else is left, at once."""
     who, text = staff_id(name), keys.public_text(public)
+    sound_key(text)
+    if recovery is None:
+        return propose(tx, kinds.STAFF_RENEWED, tx.state.staff.member(who).name, {"public": text}, by)
+    tx.verified()
     signed = signature(recovery, recovery_bytes(tx.state.staff.origin, who, text, tx.prev))
     body = {"public": text, "proposal": 0, "recovery": signed}
     return tx.append(kinds.STAFF_RENEWED, f"staff/{who}/renewed/{tx.next_seq}", who, body, by=tx.who(by))

@@ -63,8 +63,10 @@ def settle(
         raise InputError("name the run whose rows are to be paid: a folder, or latest")
     else:
         paid = _paid(at.by, pool, per_label, currency)
+        given = {"min-share": min_share, "max-share": max_share, "newcomers": newcomers}
+        low, high, cap = (parts(name, share) for name, share in given.items())
         terms = replace(
-            paid, weight=weight, rules=_rules(volume, min_share, max_share, newcomers),
+            paid, weight=weight, rules=Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap),
             window_days=window_days, source=source, domain=at.domain,
             supersedes=None if supersedes is None else people.names.exact(supersedes),
             multipliers=None if multiplier is None else read_multipliers(multiplier),
@@ -83,12 +85,6 @@ def _paid(
     if per_label is not None and rate <= 0:
         raise InputError(f"a rate per label is more than 0, got {per_label!r}")
     return pay.settle.Terms(parse_amount(pool or "0"), currency, by, rate=rate)
-
-
-def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> Rules:
-    given = {"min-share": min_share, "max-share": max_share, "newcomers": newcomers}
-    low, high, cap = (parts(name, share) for name, share in given.items())
-    return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
 
 
 def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:

@@ -43,11 +43,9 @@ def new_member(name: str, path: Path | None = None, password: str = "") -> tuple
 
 def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by: str | None = None) -> Event:
     """Propose another key for a member of staff; with the recovery key it counts at once."""
-    raw = read_public(public)
-    if recovery is None:
-        return ledger.write(lambda tx: two_people.propose_renewal(tx, name, raw, by))
-    signer = from_file(recovery, ledger.signers.password)
-    return ledger.write(lambda tx: two_people.recover(tx, name, raw, signer, by))
+    raw, asked = read_public(public), ledger.signers.password
+    signer = None if recovery is None else from_file(recovery, asked)
+    return ledger.write(lambda tx: two_people.renew(tx, name, raw, signer, by))
 
 
 new_key, read_public = keys.create_signer, keys.read_public

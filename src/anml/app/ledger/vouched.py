@@ -247,8 +247,8 @@ def _contributions(
             body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
             # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
             judged = tasks.get(pid)
-            paper = people.attach_values(tx, pid, {"tasks": judged}) if judged else people.Paper()
-            body |= paper._asdict()
+            paper = people.attach_values(tx, pid, {"tasks": judged}) if judged else people.NO_PAPER
+            body |= paper
             tx.append(CONTRIBUTION, key, pid, body)
 
 

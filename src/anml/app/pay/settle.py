@@ -275,7 +275,7 @@ def _kept(
             )
         if not because.strip():
             raise InputError("say --because, for the contributor, why an amount stays held")
-        made[pid] = {"evidence": list(flags), **words(tx, pid, because)._asdict()}
+        made[pid] = {"evidence": list(flags), **words(tx, pid, because)}
         waiting[pid] = "a flag is open: held by your decision"
     if strangers := set(hold) - set(flagged):
         raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")
