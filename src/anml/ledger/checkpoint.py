@@ -75,11 +75,8 @@ def _sealed_bytes(origin: str, seq: int, hashed: str) -> bytes:
 
 def seal(connection: sa.Connection, ring: keys.KeyRing, seq: int, hashed: str) -> None:
     """Seal the end of the log."""
-    values = {
-        "seq": seq,
-        "hash": bytes.fromhex(hashed),
-        "sig": ring.log.sign(_sealed_bytes(ring.origin, seq, hashed)),
-    }
+    signed = ring.log.sign(_sealed_bytes(ring.origin, seq, hashed))
+    values = {"seq": seq, "hash": bytes.fromhex(hashed), "sig": signed}
     changed = connection.execute(sa.update(head).where(head.c.id == 1).values(**values))
     if not changed.rowcount:
         connection.execute(sa.insert(head).values(id=1, **values))

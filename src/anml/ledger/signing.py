@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
 from anml.core.identifiers import staff_id
+from anml.core.signals.policy import KINDS
 from anml.ledger import keys
 from anml.ledger.log import Event, moment, stamp
 from anml.ledger.parts import Staff
@@ -235,20 +236,11 @@ def read_attestation(payload: bytes) -> Attestation:
     return found
 
 
-# What a verifier can say in an attestation, and the kind of evidence it makes.
+# What a verifier can say in an attestation, and the kind of evidence it makes; two are for programs alone.
 PROPERTIES: dict[str, str] = {
-    "ANML_SELF": "self",
-    "ANML_AFFILIATION": "affiliation",
-    "ANML_REVIEW_ACCEPTED": "review-accepted",
-    "ANML_REVIEW_REJECTED": "review-rejected",
-    "ANML_PUBLICATION": "publication",
-    "ANML_REPRODUCED": "reproduced",
-    "ANML_RETRACTED": "retracted",
-    "ANML_REINSTATED": "reinstated",
-    "ANML_CONCERN": "concern",
-    "ANML_CORRECTION": "correction",
-    "ANML_FLAG": "admin-flag",
-    "ANML_FLAG_LIFTED": "flag-lifted",
+    f"ANML_{kind.removeprefix('admin-').upper().replace('-', '_')}": kind
+    for kind in KINDS
+    if kind not in ("agreement", "signature-invalid")
 }
 
 # About all of somebody's work.
