@@ -5,7 +5,7 @@ import pytest
 from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
-from anml.core.signals.policy import KINDS, LIFTS
+from anml.core.signals.policy import EVIDENCE, KINDS, LIFTS
 from anml.ledger import evidence, keys, kinds, signing
 from anml.ledger.evidence import Record, item_scope
 from anml.ledger.log import stamp
@@ -49,7 +49,7 @@ def test_no_two_properties_mean_the_same():
 
 def test_praise_never_counts_without_a_name_behind_it():
     """What counts unnamed is a flag, its lifting, or says nothing of v by itself."""
-    for kind in evidence._UNNAMED:
+    for kind in (name for name, kind in EVIDENCE.items() if kind.unnamed):
         assert KINDS[kind] in ("flagged", None) or kind in LIFTS
 
 

@@ -8,7 +8,7 @@ from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.eigentrust import endorsements, reached
-from anml.core.signals.policy import Evidence, EvidenceEntry, TrustRule
+from anml.core.signals.policy import EVIDENCE, Evidence, EvidenceEntry, TrustRule
 from anml.ledger import kinds, people, signing
 from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People, TrustedKey
@@ -93,14 +93,9 @@ def raw(where: Where) -> dict[str, list[Evidence]]:
             vouched = "nobody"
         until = None if e.until is None else seconds(e.until)
         issuer = known_people.resolve(e.issuer)
-        found[pid].append(Evidence(e.seq, e.kind, pid, issuer, seconds(e.at), until, vouched, e.scope))
+        kind = one_of("kind of evidence", e.kind, EVIDENCE)
+        found[pid].append(Evidence(e.seq, kind, pid, issuer, seconds(e.at), until, vouched, e.scope))
     return found
-
-
-# Flags that a platform itself raised or lifted count without a name behind them; praise never does.
-_UNNAMED = frozenset(
-    {"review-rejected", "retracted", "reinstated", "concern", "correction", "signature-invalid"}
-)
 
 
 def of(
@@ -117,7 +112,7 @@ def of(
     standing = reached(votes(found, when), roots(where, rule or TrustRule()))
 
     def weighed(e: Evidence) -> Evidence:
-        unnamed = e.issuer not in since and e.kind in _UNNAMED
+        unnamed = e.issuer not in since and EVIDENCE[e.kind].unnamed
         counts = e.issuer in standing or unnamed or e.kind == "agreement"
         return e if counts or e.vouched == "nobody" else e._replace(vouched="nobody")
 
@@ -172,21 +167,14 @@ def _subjects(tx: Writer, said: signing.Attestation) -> list[tuple[str, str]]:
     return found
 
 
-# What one says of another's work, and how it counts.
-VOTES = {
-    **dict.fromkeys(("review-accepted", "reproduced", "publication", "affiliation"), 1.0),
-    "review-rejected": -1.0,
-}
-
-
 def votes(found: Mapping[str, Iterable[Evidence]], at: float) -> dict[tuple[str, str], float]:
     """How far each vouches for each at one moment: what was accepted less what was rejected, not below 0."""
     sums: dict[tuple[str, str], float] = {}
     for pid, records in found.items():
         for e in records:
             stands = e.vouched != "nobody" and e.at <= at and (e.until is None or at < e.until)
-            if stands and e.kind in VOTES and e.issuer != pid:
-                sums[e.issuer, pid] = sums.get((e.issuer, pid), 0.0) + VOTES[e.kind]
+            if stands and EVIDENCE[e.kind].vote and e.issuer != pid:
+                sums[e.issuer, pid] = sums.get((e.issuer, pid), 0.0) + EVIDENCE[e.kind].vote
     return {pair: value for pair, value in sums.items() if value > 0}
 
 

@@ -7,7 +7,7 @@ from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import owner_id, staff_id
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
+from anml.core.signals.policy import EVIDENCE
 from anml.ledger import keys, kinds, people
 from anml.ledger.log import Event, moment, stamp
 from anml.ledger.rules_staff import recovery_bytes, sound_key
@@ -15,7 +15,7 @@ from anml.ledger.signing import Signer, signature
 from anml.ledger.writer import Writer
 
 # A key may vouch for all of these unless told otherwise. Flags and their lifting are granted one by one.
-DEFAULT_MAY = frozenset({"self", "affiliation", "review-accepted", "publication", "reproduced", "correction"})
+DEFAULT_MAY = frozenset(name for name, kind in EVIDENCE.items() if kind.default)
 
 
 def propose(
@@ -169,7 +169,7 @@ def propose_key(
     who, text = owner_id(owner), keys.public_text(public)
     sound_key(text)
     default = {"self"} if who in tx.state.people.since else DEFAULT_MAY
-    allowed = sorted({one_of("right of a key", name, EVIDENCE_KINDS) for name in (may or default)})
+    allowed = sorted({one_of("right of a key", name, EVIDENCE) for name in (may or default)})
     first = stamp(moment(since)) if since else tx.now
     last = stamp(moment(until)) if until else None
     if last is not None and last <= first:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from anml.core.money import show_amount, show_money
 from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
-from anml.core.signals.policy import Evidence, Standing
+from anml.core.signals.policy import EVIDENCE, Evidence, Standing
 from anml.core.words import counted
 from anml.ledger import people
 from anml.ledger.log import Event, shown_date
@@ -21,23 +21,6 @@ if TYPE_CHECKING:
 
 # How many tasks a sentence names.
 NAMED = 8
-_SAID = {
-    "review-accepted": "accepted in review",
-    "review-rejected": "rejected in review",
-    "reproduced": "reproduced by somebody else",
-    "agreement": "confirmed by two others",
-    "publication": "published after review by peers",
-    "retracted": "retracted",
-    "concern": "under an expression of concern",
-    "correction": "corrected",
-    "affiliation": "vouched for by an organisation",
-    "admin-flag": "flagged",
-    "flag-lifted": "cleared of a flag",
-    "reinstated": "reinstated",
-    "self": "attested by yourself",
-}
-
-
 _WEIGHED = {
     "p_correct": "by the probability that each is right",
     "product": "by quality, verification, reputation and freshness",
@@ -139,12 +122,11 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
     for (kind, nobody), each in sorted(groups.items()):
         named = sorted({tasks[e.scope] for e in each if e.scope in tasks}, key=lambda name: (len(name), name))
         shown = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
-        words = _SAID.get(kind, kind)
         labels = any(e.scope.startswith("item:") for e in each)
         about = f"{len(each)} of your labels" if labels else "Your work"
         verb = "were" if labels and len(each) != 1 else "was"
         doubt = ", by somebody whose word does not count here" if nobody else ""
-        found.append(f"{about} {verb} {words}{doubt}{f': task {shown}' if shown else ''}.")
+        found.append(f"{about} {verb} {EVIDENCE[kind].said}{doubt}{f': task {shown}' if shown else ''}.")
     return found
 
 

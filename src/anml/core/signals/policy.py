@@ -20,23 +20,38 @@ LEVELS: dict[str, Level] = {
     "reviewed": Level(0.70, 0.80, 0.70, "accepted by a second person"),
 }
 
-# What each kind of evidence can show. `flagged` kinds are flags, None says nothing about v by itself.
-KINDS: dict[str, str | None] = {
-    "self": "self-attested",
-    "affiliation": "institution",
-    "review-accepted": "reviewed",
-    "publication": "peer-reviewed",
-    "reproduced": "reproduced",
-    "agreement": "reproduced",
-    "review-rejected": "flagged",
-    "retracted": "flagged",
-    "signature-invalid": "flagged",
-    "admin-flag": "flagged",
-    "concern": None,
-    "correction": None,
-    "reinstated": None,
-    "flag-lifted": None,
+
+class EvidenceKind(NamedTuple):
+    """What evidence of a kind can show, and how that is `said`; `flagged` is a flag, None says nothing of v.
+
+    In the graph of trust it is a `vote` for, or against, whose work it is about. By `default` a key may
+    attest it, and `unnamed` it counts on a platform's word, without a name behind it, as praise never does.
+    """
+
+    level: str | None
+    said: str
+    vote: float = 0.0
+    default: bool = False
+    unnamed: bool = False
+
+
+EVIDENCE: dict[str, EvidenceKind] = {
+    "self": EvidenceKind("self-attested", "attested by yourself", default=True),
+    "affiliation": EvidenceKind("institution", "vouched for by an organisation", 1.0, default=True),
+    "review-accepted": EvidenceKind("reviewed", "accepted in review", 1.0, default=True),
+    "publication": EvidenceKind("peer-reviewed", "published after review by peers", 1.0, default=True),
+    "reproduced": EvidenceKind("reproduced", "reproduced by somebody else", 1.0, default=True),
+    "agreement": EvidenceKind("reproduced", "confirmed by two others"),
+    "review-rejected": EvidenceKind("flagged", "rejected in review", -1.0, unnamed=True),
+    "retracted": EvidenceKind("flagged", "retracted", unnamed=True),
+    "signature-invalid": EvidenceKind("flagged", "signature-invalid", unnamed=True),
+    "admin-flag": EvidenceKind("flagged", "flagged"),
+    "concern": EvidenceKind(None, "under an expression of concern", unnamed=True),
+    "correction": EvidenceKind(None, "corrected", default=True, unnamed=True),
+    "reinstated": EvidenceKind(None, "reinstated", unnamed=True),
+    "flag-lifted": EvidenceKind(None, "cleared of a flag"),
 }
+KINDS = {name: kind.level for name, kind in EVIDENCE.items()}
 
 # Later evidence of the first kind closes earlier flags of the others.
 LIFTS: dict[str, frozenset[str]] = {
