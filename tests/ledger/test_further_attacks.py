@@ -454,7 +454,7 @@ def test_an_approval_that_is_dated_back_is_seen_by_who_watched(world, tmp_path):
 
 def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make_world, tmp_path):
     other = make_world("sqlite")
-    note = sign_checkpoint(other.ledger).note
+    note = sign_checkpoint(other.ledger)["note"]
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "1.txt").write_text(note)
     found = watch(world.ledger, tmp_path / "notes")
@@ -464,7 +464,7 @@ def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make
 
 @pytest.mark.parametrize("change", ["cut", "size", "two", "origin"])
 def test_a_checkpoint_that_was_changed_is_refused(world, change):
-    note, entries, _, _ = sign_checkpoint(world.ledger)
+    note, entries, _, _ = sign_checkpoint(world.ledger).values()
     text, _, signature = note.partition("\n\n")
     origin, size, root = text.splitlines()
     spoilt = {

@@ -39,7 +39,7 @@ def findings(world: World, *older: str) -> list[str]:
 
 
 def note(world: World) -> str:
-    return sign_checkpoint(world.ledger).note
+    return sign_checkpoint(world.ledger)["note"]
 
 
 def full_history(world: World) -> str:

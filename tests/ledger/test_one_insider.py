@@ -205,7 +205,7 @@ def test_an_import_goes_by_the_names_that_were_verified(make_world, tmp_path):
 
 def test_nothing_is_signed_of_a_log_that_was_not_verified(world, tmp_path):
     """A column of hashes, or an end that was cut off, would get the signature of the log's key."""
-    note = sign_checkpoint(world.ledger).note
+    note = sign_checkpoint(world.ledger)["note"]
     released(world)
     size = world.size()
     world.reopen()

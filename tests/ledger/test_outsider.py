@@ -298,7 +298,7 @@ def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, 
     key = ("--public-key", public_key(world.ledger))
 
     def kept(name: str, of: World = world) -> str:
-        (tmp_path / name).write_text(sign_checkpoint(of.ledger).note)
+        (tmp_path / name).write_text(sign_checkpoint(of.ledger)["note"])
         return str(tmp_path / name)
 
     def compared(*arguments: str) -> tuple[int, str]:

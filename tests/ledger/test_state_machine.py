@@ -277,7 +277,7 @@ class Books(RuleBasedStateMachine):
 
     @rule()
     def keep_a_checkpoint(self):
-        self.notes.append(sign_checkpoint(self.ledger).note)
+        self.notes.append(sign_checkpoint(self.ledger)["note"])
 
     @invariant()
     def the_books_are_those_of_the_model(self):

@@ -64,9 +64,10 @@ def checkpoint(
     if since is not None and proof is not None:
         write_file(proof, ledger.verify.prove_growth(at.book, read_text(since, "checkpoint")))
     if out is not None:
-        write_file(out, made.note)
-    value = {**made._asdict(), "out": None if out is None else str(out)}
-    lines = made.note.rstrip("\n").split("\n") if out is None else [f"Signed {made.size} entries: {out}"]
+        write_file(out, made["note"])
+    value = {**made, "out": None if out is None else str(out)}
+    lines = made["note"].rstrip("\n").split("\n")
+    lines = lines if out is None else [f"Signed {made['size']} entries: {out}"]
     at.show(value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
 

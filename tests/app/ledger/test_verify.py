@@ -15,7 +15,7 @@ from anml.ledger.store import open_ledger
 
 
 def note(ledger) -> str:
-    return sign_checkpoint(ledger).note
+    return sign_checkpoint(ledger)["note"]
 
 
 def test_a_sound_ledger_has_no_problems_with_and_without_its_keys(lived):

@@ -22,7 +22,7 @@ def restored(world):
     world.reopen()
     payout.create(world.ledger, "p1", "EUR", "cat")
     kept = world.folder / "kept.txt"
-    kept.write_text(sign_checkpoint(world.ledger).note)
+    kept.write_text(sign_checkpoint(world.ledger)["note"])
     world.ledger.close()
     shutil.copy(f"{world.url}.backup", world.url)
     world.reopen()

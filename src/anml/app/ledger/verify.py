@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.files import read_text, write_file
 from anml.core.canonical import Tree, canonical
@@ -57,26 +57,12 @@ def verify_files(
     return verify(ledger, tuple(older), public), public is None and ledger.keys is None
 
 
-class Signed(NamedTuple):
-    """A checkpoint: the signed note, how many entries it saw and the root of their tree."""
-
-    note: str
-    size: int
-    root: str
-    verifier_key: str = ""
-
-
-def sign_checkpoint(ledger: Ledger) -> Signed:
-    """A signed state of the log as it is now, once all of it was verified."""
+def sign_checkpoint(ledger: Ledger) -> dict[str, Any]:
+    """A signed state of the log as it is now, once all of it was verified; and the key to check it with."""
     with verified(ledger, "signed of") as reading:
-        return _signed(ledger, reading)
-
-
-def _signed(ledger: Ledger, reading: Reading) -> Signed:
-    tree = Tree(reading.hashes)
-    note = checkpoint.sign(ledger.ring, len(tree), tree.root)
-    key = checkpoint.verifier_key(ledger.ring.origin, ledger.ring.public)
-    return Signed(note, len(tree), tree.root.hex(), key)
+        tree, ring = Tree(reading.hashes), ledger.ring
+    note, key = checkpoint.sign(ring, len(tree), tree.root), checkpoint.verifier_key(ring.origin, ring.public)
+    return {"note": note, "size": len(tree), "root": tree.root.hex(), "verifier_key": key}
 
 
 def watch(ledger: Ledger, folder: Path) -> Findings:
@@ -105,15 +91,15 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
             for one in seen:
                 problems += audit.checkpoint_problems(one, reading.hashes, reading.state.staff.origin)
             problems += _dated_back(reading, {path.name for path in older})
-    made, now = _signed(ledger, reading), ledger.clock().astimezone(UTC).strftime(_WHEN)
+    tree, now = Tree(reading.hashes), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
-        kept = folder / f"{made.size:012d}-{now}-{made.root[:16]}.txt"
-        write_file(kept, made.note)
+        kept = folder / f"{len(tree):012d}-{now}-{tree.root.hex()[:16]}.txt"
+        write_file(kept, checkpoint.sign(ledger.ring, len(tree), tree.root))
         # The same state at a later time says all that the earlier note did.
-        for path in set(folder.glob(f"{made.size:012d}-*-{made.root[:16]}.txt")) - {kept}:
+        for path in set(folder.glob(f"{len(tree):012d}-*-{tree.root.hex()[:16]}.txt")) - {kept}:
             with suppress(OSError):
                 path.unlink()
-    return Findings(made.size, bytes.fromhex(made.root), problems, len(older))
+    return Findings(len(tree), tree.root, problems, len(older))
 
 
 _WHEN = "%Y%m%dT%H%M%SZ"
