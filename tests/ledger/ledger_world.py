@@ -131,8 +131,8 @@ class World:
         from anml.app.people.identity import erase
 
         made = erase(self.ledger, pid, anyway=True)
-        if made.proposal is not None:
-            self.confirm(made.proposal)
+        if made["proposal"] is not None:
+            self.confirm(made["proposal"])
         return made
 
     def size(self) -> int:

@@ -415,7 +415,7 @@ def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_p
     with pytest.raises(ConflictError, match="pay or answer first"):
         identity.erase(ledger, pid)
     left = world.erase(pid)
-    assert (left.settlements, left.unpaid) == ([sid], {"EUR": 6_666_667})
+    assert (left["settlements"], left["unpaid"]) == ([sid], {"EUR": 6_666_667})
     # Names never stood in the files in the clear, and the sealed key is gone from the tables.
     with ledger.read() as connection:
         assert people.profile(connection, ledger.ring, pid) == {}

@@ -343,7 +343,7 @@ def test_07_erasing_a_merged_person_erases_all_of_them(world, which):
     world.pay_to(pids["one"], {"name": "Grace Hopper"})
     merged(world, pids["one"], pids["into"])
     left = identity.erase(world.ledger, pids[which])
-    assert (left.contributor, left.also) == (pids["into"], [pids["one"]])
+    assert (left["contributor"], left["also"]) == (pids["into"], [pids["one"]])
     with world.ledger.read() as connection:
         for table in schema.ERASABLE:
             rows = set(connection.scalars(sa.select(table.c.pid)))
@@ -385,7 +385,7 @@ def test_08_the_documented_role_can_write_and_erase_says_what_it_cannot_reach(
     world.ledger = role
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
     left = identity.erase(role, pid)
-    assert "their owner runs VACUUM FULL" in left.unreached[0]
+    assert "their owner runs VACUUM FULL" in left["unreached"][0]
     with pytest.raises(sa.exc.DBAPIError), role.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE event SET kind = 'x'")
     assert verify(role).problems == []
@@ -655,7 +655,7 @@ def test_low_erasing_under_an_open_reader_says_so(make_world):
     with world.ledger.read() as connection:
         assert len(list(events(connection))) > 0
         left = identity.erase(world.ledger, pid)
-    assert left.unreached == [
+    assert left["unreached"] == [
         "the write-ahead log: somebody reads the ledger; erase again when they are done"
     ]
 

@@ -209,18 +209,18 @@ def erase(
     """Delete all that is personal about a contributor. The books stay, and still verify."""
     pid = people.names.find_person(at.book, who)
     left = people.identity.erase(at.book, pid, by=at.by, anyway=anyway)
-    if left.proposal is not None:
-        said, done = at.proposed([left.proposal], f"erasing {pid}, with money or an appeal still open")
-        at.show({**left._asdict(), "erased": done}, said)
+    if left["proposal"] is not None:
+        said, done = at.proposed([left["proposal"]], f"erasing {pid}, with money or an appeal still open")
+        at.show({**left, "erased": done}, said)
         return
     lines = [f"{'Would erase' if at.dry_run else 'Erased'} the personal data of {pid}."]
-    lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
-    lines += [f"NOT reached: {place}." for place in left.unreached]
-    used = zip(left.runs, left.settlements, strict=True)
+    lines += [f"With it that of {', '.join(left['also'])}: the same person."] * bool(left["also"])
+    lines += [f"NOT reached: {place}." for place in left["unreached"]]
+    used = zip(left["runs"], left["settlements"], strict=True)
     lines += [f"Their rows were used in run {run} (settlement {sid})." for run, sid in used]
     models = "Models trained on those runs are not changed; training again without the rows is up to you."
-    lines += [models] * bool(left.runs)
-    at.show(left._asdict(), lines)
+    lines += [models] * bool(left["runs"])
+    at.show(left, lines)
 
 
 @app.command()

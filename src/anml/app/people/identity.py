@@ -1,7 +1,7 @@
 """Which accounts are one person; and forget a person: the books stay, and still verify."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import place_id
@@ -55,25 +55,14 @@ def map_accounts(
 REASON = "request"
 
 
-class Erased(NamedTuple):
-    """What an erasure leaves behind; `unreached` is still there. With a `proposal` nothing is erased yet."""
+def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> dict[str, Any]:
+    """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it.
 
-    contributor: str
-    also: list[str]
-    settlements: list[str]
-    runs: list[str]
-    batches: list[str]
-    unpaid: dict[str, int]
-    unreached: list[str]
-    asks: bool = False
-    proposal: int | None = None
-
-
-def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> Erased:
-    """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it."""
+    What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.
+    """
     found = ledger.rehearse(lambda tx: _uses(tx, pid))
-    open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found.unpaid.items()]
-    open_ += ["an appeal"] if found.asks else []
+    open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
+    open_ += ["an appeal"] if found["asks"] else []
     if open_ and not anyway:
         raise ConflictError(
             f"contributor {pid} still has {', '.join(open_)} open; pay or answer first, or erase anyway"
@@ -81,13 +70,13 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
     if ledger.dry_run:
         return found
     if open_:
-        body = {"reason": REASON, "also": found.also}
-        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found.contributor, body, by))
-        return found._replace(proposal=made.seq)
-    return found._replace(unreached=people.erase(ledger, pid, REASON, by))
+        body = {"reason": REASON, "also": found["also"]}
+        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found["contributor"], body, by))
+        return found | {"proposal": made.seq}
+    return found | {"unreached": people.erase(ledger, pid, REASON, by)}
 
 
-def _uses(tx: Writer, pid: str) -> Erased:
+def _uses(tx: Writer, pid: str) -> dict[str, Any]:
     state = tx.verified().state
     state.people.require(pid)
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
@@ -95,6 +84,8 @@ def _uses(tx: Writer, pid: str) -> Erased:
     used = [sid for sid, one in state.trail.own if one in everybody]
     given = state.files.found
     work = [batch for one in everybody for batch, _ in given.get(one, ())]
-    also = [one for one in everybody if one != whole]
-    runs = [settled[sid].run for sid in used]
-    return Erased(whole, also, used, runs, work, open_money(state, pid), [], asks(state, pid))
+    return {
+        "contributor": whole, "also": [one for one in everybody if one != whole], "settlements": used,
+        "runs": [settled[sid].run for sid in used], "batches": work, "unpaid": open_money(state, pid),
+        "unreached": [], "asks": asks(state, pid), "proposal": None,
+    }  # fmt: skip
