@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
@@ -13,25 +13,10 @@ from anml.ledger import kinds, people, signing
 from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
-from anml.ledger.records import EvidenceLog
+from anml.ledger.records import EvidenceLog, Record
 from anml.ledger.signing import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
-
-
-class Record(NamedTuple):
-    """What is recorded, for all work (`*`), a `batch:` or an `item:`; `at` of "" is the time of recording."""
-
-    kind: str
-    pid: str
-    issuer: str
-    at: str
-    scope: str = EVERYTHING
-    until: str | None = None
-    vouched: str = "platform"
-    key: str = ""
-    paper: str = ""
-    sealed: str = ""
 
 
 def item_scope(batch: str, item: str) -> str:
@@ -45,9 +30,9 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
     for record in records:
         if record.at:
             moment(record.at)
-        body = {name: value for name, value in record._asdict().items() if name != "pid"}
+        body = {name: getattr(record, name) for name in kinds.KINDS[kinds.EVIDENCE].fields}
         # The key is a hash of the record, so the same key is the same record.
-        name = f"evidence/{digest(record._replace(sealed='')._asdict())[:32]}"
+        name = f"evidence/{digest({**body, 'pid': record.pid, 'sealed': ''})[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
     known = tx.reading.keys
     new = {key: about for key, about in bodies.items() if key not in known}
@@ -76,10 +61,8 @@ def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[
     records = []
     for pid, scope in _subjects(tx, said):
         paper = people.attach(tx, pid, envelope)
-        records += [
-            Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, **paper)
-            for kind in kinds_said
-        ]
+        behind = ("signature", signer.id, paper["paper"], paper["sealed"])
+        records += [Record(kind, pid, signer.owner, created, scope, until, *behind) for kind in kinds_said]
     return add(tx, records)
 
 

@@ -9,6 +9,7 @@ from anml.core.signals.track_record import Scored
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting, seconds
 from anml.ledger.schema import posting
+from anml.ledger.signing import EVERYTHING
 
 Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
@@ -97,19 +98,24 @@ class Credits:
         return {pid: amount for pid, amount in found.items() if amount}
 
 
-class Recorded(NamedTuple):
-    """One piece of evidence as it was recorded: times as text, `received` by the log."""
+class Record(NamedTuple):
+    """One piece of evidence, on all work (`*`), a `batch:` or an `item:`; `at` of "" is when it is recorded.
 
-    seq: int
-    pid: str
+    In the log it has its number, and the time when it was `received`.
+    """
+
     kind: str
+    pid: str
     issuer: str
     at: str
-    until: str | None
-    vouched: str
-    scope: str
-    key: str
-    received: str
+    scope: str = EVERYTHING
+    until: str | None = None
+    vouched: str = "platform"
+    key: str = ""
+    paper: str = ""
+    sealed: str = ""
+    seq: int = 0
+    received: str = ""
 
 
 class EvidenceLog:
@@ -118,7 +124,7 @@ class EvidenceLog:
     KINDS = (kinds.EVIDENCE, kinds.CLOCK)
 
     def __init__(self) -> None:
-        self.found: list[Recorded] = []
+        self.found: list[Record] = []
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -129,11 +135,7 @@ class EvidenceLog:
                 for one in self.found
             ]
             return
-        b = e.body
-        self.found.append(
-            Recorded(e.seq, e.subject, b["kind"], b["issuer"], b["at"], b["until"], b["vouched"], b["scope"],
-                     b["key"], e.at)
-        )  # fmt: skip
+        self.found.append(Record(pid=e.subject, seq=e.seq, received=e.at, **e.body))
 
 
 class FileLog:

@@ -24,6 +24,7 @@ from anml.ledger import evidence, people
 from anml.ledger.kinds import CONTRIBUTION
 from anml.ledger.log import seconds, stamp
 from anml.ledger.reading import Reading
+from anml.ledger.records import Record
 from anml.ledger.signing import EVERYTHING, batch_scope
 from anml.ledger.standing import GOOD_GOLD, add_scores, peers, standings
 from anml.ledger.state import Where
@@ -205,7 +206,7 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         records = _records(found, pids, batch, source)
         for item, who in agreement(found.rows).iter_rows() if request.agreement else ():
             scope = evidence.item_scope(batch, item)
-            records.append(evidence.Record("agreement", pids[who], "two others", "", scope))
+            records.append(Record("agreement", pids[who], "two others", "", scope))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
         # When each contributor's work was done; the time of import where the file does not say.
@@ -263,10 +264,10 @@ def _with_standing(
     return names, names | good | {name for name, pid in pids.items() if pid in known}
 
 
-def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[evidence.Record]:
+def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[Record]:
     """Evidence as the platform recorded it; a label that a reviewer fixed was accepted as it now is."""
     return [
-        evidence.Record(
+        Record(
             kind="review-accepted" if row["kind"] == "fixed" else row["kind"],
             pid=pids[row["contributor"]],
             issuer=pids.get(row["issuer"], f"{source}: {row['issuer']}"),
