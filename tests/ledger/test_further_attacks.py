@@ -821,7 +821,7 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     payout.create(world.ledger, "b1", "EUR", "dan")
     with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase(world.ledger, pids["ben"], by="eve")
-    asked = erase(world.ledger, pids["ben"], by="eve", anyway=True).proposal
+    asked = erase(world.ledger, pids["ben"], by="eve", anyway=True)["proposal"]
     (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert says(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.

@@ -109,7 +109,7 @@ def test_one_admin_erases_nobody_who_waits_for_an_answer(world):
             lambda tx: tx.append(kinds.ERASED, "e", pids["ben"], {"reason": "request", "also": []}, by="eve")
         )
     made = erase(world.ledger, pids["ben"], by="eve", anyway=True)
-    world.confirm(made.proposal)
+    world.confirm(made["proposal"])
     assert problems(world) == ""
 
 

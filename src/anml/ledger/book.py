@@ -40,7 +40,7 @@ def free_id(tx: Writer, name: str) -> str:
     return sid
 
 
-def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = None) -> Event:
+def withdraw(tx: Writer, sid: str, by: str | None = None, superseded_by: str | None = None) -> Event:
     """Take back a draft; it can never be approved again."""
     body = {"superseded_by": superseded_by}
     return tx.append(kinds.WITHDRAWN, f"settlement/{sid}/withdrawn", sid, body, by=tx.who(by))

@@ -154,7 +154,7 @@ def renew(tx: Writer, name: str, public: bytes, recovery: Signer | None, by: str
     return tx.append(kinds.STAFF_RENEWED, f"staff/{who}/renewed/{tx.next_seq}", who, body, by=tx.who(by))
 
 
-def remove_staff(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:
+def remove_staff(tx: Writer, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
     """From now on somebody may act no more; with `compromised`, because their key leaked."""
     who = staff_id(name)
     body = {"compromised": compromised}
@@ -182,7 +182,7 @@ def propose_key(
     return propose(tx, kinds.KEY_TRUSTED, name, body, by)
 
 
-def revoke_key(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:
+def revoke_key(tx: Writer, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
     """Stop trusting a key from now on, or altogether where it leaked."""
     mark = "compromised" if compromised else "revoked"
     body = {"compromised": compromised}
