@@ -43,7 +43,7 @@ def place(paid):
             world.ledger, "cat", public_text(public("new")), None, "ann"
         ).seq,
         kinds.CLOCK: steps.mend_clock(world.ledger, "ann").seq,
-        kinds.ERASED: erase(world.ledger, pids["bea"], anyway=True, by="ann").proposal,
+        kinds.ERASED: erase(world.ledger, pids["bea"], anyway=True, by="ann")["proposal"],
         kinds.REVERSED: steps.reverse(world.ledger, paid.sid, pids["bea"], 5, "other", "ann").seq,
     }
     return world
