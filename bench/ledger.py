@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 
 LIMIT_SECONDS, LIMIT_GIB = 60.0, 2.0
 
@@ -44,7 +44,7 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
     from anml.app.ledger.verify import verify
     from anml.app.pay import settle
     from anml.core.money import parse_amount
-    from anml.ledger import disputes
+    from anml.ledger import book
 
     ledger = made_ledger(folder / "log.db", folder / "keys")
     write_big_run(folder / "log-run", entries, entries, one_each=True)
@@ -56,7 +56,7 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
     def single():
         for number, pid in enumerate(people):
             ledger.write(
-                lambda tx, p=pid, n=number: disputes.open_dispute(tx, draft.id, p, "other", f"d{n}", "ann")
+                lambda tx, p=pid, n=number: book.open_dispute(tx, draft.id, p, "other", f"d{n}", "ann")
             )
 
     def check():
@@ -90,16 +90,18 @@ def made_ledger(path: Path, keys: Path) -> Any:
 
 def bench_signatures(folder: Path, count: int = 1_000) -> dict[str, float]:
     """Attestations per second, signature checked before parsing."""
-    from anml.ledger import dsse, keys
+    from anml.ledger import keys, signing
     from anml.ledger.store import utc_now
 
     public = keys.read_public(keys.create_signer(folder / "signer.pem"))
     key = keys.read_private(folder / "signer.pem")
-    envelope = dsse.attest([("batch", "0" * 64)], "https://lab.example", ["ANML_REPRODUCED"], utc_now(), key)
+    envelope = signing.attest(
+        [("batch", "0" * 64)], "https://lab.example", ["ANML_REPRODUCED"], utc_now(), key
+    )
 
     def work():
         for _ in range(count):
-            dsse.read_attestation(dsse.unwrap(envelope, [public])[0])
+            signing.read_attestation(signing.unwrap(envelope, [public])[0])
 
     return {"attestations_per_second_verified": count / timed(work)}
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from anml.app.pay.release import release
-from anml.ledger import disputes
+from anml.app.pay.settle import release
+from anml.ledger import book
 from ledger.ledger_world import World, simple_rows
 
 
@@ -24,8 +24,8 @@ def lived(tmp_path_factory) -> Iterator[SimpleNamespace]:
     run = world.run(simple_rows({"ada": 3, "bea": 1, "cem": 1}))
     sid = world.post(run, "10")
     pids |= world.register("run", ["cem"])
-    said = {"text": "I did four rows", "ledger": world.ledger, "recorded_by": "cat"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
+    said = {"text": "I did four rows", "recorded_by": "cat"}
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
     release(world.ledger, sid, by="cat")
     yield SimpleNamespace(world=world, ledger=world.ledger, pids=pids, sid=sid, run=run, folder=folder)

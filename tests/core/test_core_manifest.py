@@ -1,13 +1,13 @@
 """The manifest as numbers: what each gets, and the part that one contributor may see."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import InputError
 from anml.core.manifest import FORMAT, amounts, credits, finish, head, head_digest, line_tree, read, totals
-from anml.core.merkle import leaf_hash
 from anml.core.settle import UNIT, Rules
 from ledger.ledger_paths import verify_inclusion
 
@@ -19,7 +19,7 @@ def line(pid: str, units: int, *, newcomer: bool = False, counted: int = 1) -> d
 
 def made(*lines: dict, pool: int = 100, rate: int = 0, **rules) -> dict:
     return finish(
-        {"format": FORMAT, "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool,
+        {"format": FORMAT, "rules": asdict(Rules(**rules)), "unit": UNIT, "pool": pool,
          "run": {"samples_sha256": "", "rows_sha256": "", "work_sha256": "", "marks": []},
          "rate": rate, "currency": "EUR", "contributors": list(lines)}
     )  # fmt: skip

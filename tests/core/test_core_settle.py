@@ -1,5 +1,6 @@
 """Allocation: numbers by hand, then laws."""
 
+from dataclasses import asdict
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,6 @@ from anml.core.errors import InputError
 from anml.core.settle import (
     ROW_WEIGHTS,
     UNIT,
-    Claim,
     Rules,
     allocate,
     average_row,
@@ -22,10 +22,15 @@ from anml.core.settle import (
 )
 from ledger.recompute_statement import amounts_of
 
+
+def claim(units: int, counted: int, newcomer: bool = False, multiplier: int = UNIT) -> dict[str, int]:
+    return {"units": units, "counted": counted, "newcomer": newcomer, "multiplier": multiplier}
+
+
 units = st.integers(0, 10**15)
 claims = st.dictionaries(
     st.text("abcdefgh", min_size=1, max_size=4),
-    st.builds(Claim, units, st.integers(1, 1000), st.booleans(), st.integers(0, 3 * UNIT)),
+    st.builds(claim, units, st.integers(1, 1000), st.booleans(), st.integers(0, 3 * UNIT)),
     min_size=1,
     max_size=12,
 )
@@ -46,13 +51,13 @@ def test_largest_remainder_by_hand():
 def test_the_research_toy_pool_pays_the_bad_contributor_almost_nothing():
     q, s = [0.95, 0.90, 0.90, 0.30], [0.81, 0.64, 0.10, 0.015]
     rows = row_units("product", {"kept": [1] * 4, "q": q, "v": s, "r": [1] * 4, "t": [1] * 4})
-    found = shares({name: Claim(int(u), 1) for name, u in zip("abcd", rows, strict=True)}, Rules())
+    found = shares({name: claim(int(u), 1) for name, u in zip("abcd", rows, strict=True)}, Rules())
     # 0.0045 of 0.7695 + 0.576 + 0.09 + 0.0045 = 1.44
     assert float(found["d"]) == pytest.approx(0.0045 / 1.44)
 
 
 def test_maximum_and_minimum_share_by_hand():
-    three = {"a": Claim(80, 1), "b": Claim(15, 1), "c": Claim(5, 1)}
+    three = {"a": claim(80, 1), "b": claim(15, 1), "c": claim(5, 1)}
     # a is held at 1/2; b and c share the other half 3:1.
     assert shares(three, Rules(max_share=UNIT // 2)) == {
         "a": Fraction(1, 2),
@@ -66,39 +71,39 @@ def test_maximum_and_minimum_share_by_hand():
 
 
 def test_a_maximum_that_nobody_can_fill_leaves_the_rest_in_the_pool():
-    assert shares({"a": Claim(1, 1), "b": Claim(2, 1)}, Rules(max_share=UNIT // 4)) == {
+    assert shares({"a": claim(1, 1), "b": claim(2, 1)}, Rules(max_share=UNIT // 4)) == {
         "a": Fraction(1, 4),
         "b": Fraction(1, 4),
     }
 
 
 def test_newcomers_together_get_at_most_their_cap():
-    mixed = {"new1": Claim(300, 1, True), "new2": Claim(100, 1, True), "old": Claim(400, 1)}
+    mixed = {"new1": claim(300, 1, True), "new2": claim(100, 1, True), "old": claim(400, 1)}
     assert shares(mixed, Rules(newcomer_cap=UNIT // 5)) == {
         "new1": Fraction(3, 20),
         "new2": Fraction(1, 20),
         "old": Fraction(4, 5),
     }
-    everybody_new = {"a": Claim(3, 1, True), "b": Claim(1, 1, True)}
+    everybody_new = {"a": claim(3, 1, True), "b": claim(1, 1, True)}
     assert shares(everybody_new, Rules())["a"] == Fraction(3, 4)
 
 
 def test_a_maximum_for_others_gives_newcomers_no_more_than_their_cap():
     # One old account at its maximum of 1/4; the newcomers' 1/5 is theirs, and the rest stays in the pool.
-    mixed = {"new1": Claim(30, 1, True), "new2": Claim(10, 1, True), "old": Claim(960, 1)}
+    mixed = {"new1": claim(30, 1, True), "new2": claim(10, 1, True), "old": claim(960, 1)}
     assert shares(mixed, Rules(max_share=UNIT // 4)) == {
         "new1": Fraction(3, 20),
         "new2": Fraction(1, 20),
         "old": Fraction(1, 4),
     }
     # Another old account has room for what the first may not have.
-    more = mixed | {"small": Claim(5, 1)}
+    more = mixed | {"small": claim(5, 1)}
     assert shares(more, Rules(max_share=UNIT // 4))["small"] == Fraction(1, 4)
 
 
 def test_square_root_volume_by_hand():
     # 100 rows of weight 1 count as 10, 4 rows as 2.
-    found = shares({"a": Claim(100 * UNIT, 100), "b": Claim(4 * UNIT, 4)}, Rules(volume="0.5"))
+    found = shares({"a": claim(100 * UNIT, 100), "b": claim(4 * UNIT, 4)}, Rules(volume="0.5"))
     assert float(found["a"]) == pytest.approx(10 / 12)
 
 
@@ -138,12 +143,10 @@ def test_order_of_contributors_does_not_matter(pool, found, random):
 
 @given(st.integers(0, 10**12), claims, st.integers(1, 10**6))
 def test_scaling_all_weights_and_adding_a_zero_changes_nothing(pool, found, factor):
-    scaled = {
-        name: c.__class__(c.units * factor, c.kept, c.newcomer, c.multiplier) for name, c in found.items()
-    }
+    scaled = {name: c | {"units": c["units"] * factor} for name, c in found.items()}
     before = allocate(pool, shares(found, Rules()))
     assert allocate(pool, shares(scaled, Rules())) == before
-    after = allocate(pool, shares({**found, "zz": Claim(0, 0)}, Rules()))
+    after = allocate(pool, shares({**found, "zz": claim(0, 0)}, Rules()))
     assert after.pop("zz") == 0
     assert after == before
 
@@ -155,12 +158,12 @@ def test_bounded_shares_stay_in_their_bounds(found, low, high):
     weights = weigh_claims(found, rules)
     live = [name for name in found if weights[name]]
     assert sum(got.values()) <= 1
-    new = [name for name in live if found[name].newcomer]
+    new = [name for name in live if found[name]["newcomer"]]
     if len(new) < len(live):
         assert sum(got[name] for name in new) <= Fraction(rules.newcomer_cap, UNIT)
     for name in live:
         assert got[name] <= Fraction(high, UNIT)
-        assert got[name] >= (0 if found[name].newcomer else Fraction(low, UNIT))
+        assert got[name] >= (0 if found[name]["newcomer"] else Fraction(low, UNIT))
     if live and (len(live) - len(new)) * high >= UNIT:
         assert sum(got.values()) == 1
 
@@ -171,9 +174,11 @@ def test_splitting_an_id_gains_nothing_but_rounding(pool, found, pieces):
     name = sorted(found)[0]
     whole = found[name]
     rest = {other: claim for other, claim in found.items() if other != name}
-    share, extra = divmod(whole.units, pieces)
+    share, extra = divmod(whole["units"], pieces)
     split = {
-        f"{name}-{i}": Claim(share + (extra if i == 0 else 0), whole.kept, whole.newcomer, whole.multiplier)
+        f"{name}-{i}": claim(
+            share + (extra if i == 0 else 0), whole["counted"], whole["newcomer"], whole["multiplier"]
+        )
         for i in range(pieces)
     }
     one = allocate(pool, shares(found, Rules()))[name]
@@ -185,10 +190,10 @@ def test_splitting_an_id_gains_nothing_but_rounding(pool, found, pieces):
 @given(st.integers(1, 10**9), st.integers(1, 500))
 def test_tripling_rows_pays_less_than_three_times(units_, others):
     pool = 10**12
-    base = {"bad": Claim(units_, 10), "rest": Claim(units_ * others, 10)}
+    base = {"bad": claim(units_, 10), "rest": claim(units_ * others, 10)}
     one = shares(base, Rules())["bad"]
-    linear = shares({**base, "bad": Claim(3 * units_, 30)}, Rules())["bad"]
-    concave = shares({**base, "bad": Claim(3 * units_, 30)}, Rules(volume="0.5"))["bad"]
+    linear = shares({**base, "bad": claim(3 * units_, 30)}, Rules())["bad"]
+    concave = shares({**base, "bad": claim(3 * units_, 30)}, Rules(volume="0.5"))["bad"]
     concave_one = shares(base, Rules(volume="0.5"))["bad"]
     assert linear < 3 * one
     assert concave < Fraction(17321, 10000) * concave_one
@@ -206,11 +211,8 @@ def test_tripling_rows_pays_less_than_three_times(units_, others):
 def test_a_second_program_comes_to_the_same_amounts(pool, found, low, high, cap, volume):
     """The one in tests/ledger that shares no code with us, over every rule at once."""
     rules = Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
-    lines = [
-        {"pid": name, "units": c.units, "multiplier": c.multiplier, "counted": c.kept, "newcomer": c.newcomer}
-        for name, c in found.items()
-    ]
-    manifest = {"unit": UNIT, "rules": rules.to_dict(), "pool": pool, "contributors": lines}
+    lines = [{"pid": name, **c} for name, c in found.items()]
+    manifest = {"unit": UNIT, "rules": asdict(rules), "pool": pool, "contributors": lines}
     ours = shares(found, rules)
     amounts, theirs = amounts_of(manifest)
     assert theirs == ours
@@ -255,7 +257,7 @@ class TestEveryRowWeight:
                 row_units(kind, {**COLUMNS, name: [2.0, 0.0, 0.0]})
 
     def test_rules_may_name_it(self, kind):
-        assert Rules(weight=kind).to_dict()["weight"] == kind
+        assert asdict(Rules(weight=kind))["weight"] == kind
 
 
 def test_row_weights_by_hand():
@@ -293,6 +295,6 @@ def test_fractions_read_back(value):
 
 @given(st.integers(1, 10**6), st.sampled_from(["0.25", "0.5", "0.75"]))
 def test_volume_below_one_is_a_power_of_the_rows(kept, volume):
-    one = weigh_claims({"a": Claim(kept, kept)}, Rules(volume=volume))["a"]
+    one = weigh_claims({"a": claim(kept, kept)}, Rules(volume=volume))["a"]
     # The power is cut to twelve places, and multiplied by the rows.
     assert one / UNIT**2 == pytest.approx(kept ** float(volume), rel=1e-9, abs=kept / UNIT)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.core.payee import bank_name, check_bic, check_iban
+from anml.core.money import bank_name, check_bic, check_iban
 
 # Examples of the SWIFT registry of IBANs.
 IBANS = ["DE89370400440532013000", "GB29NWBK60161331926819", "FR1420041010050500013M02606", "NO9386011117947"]

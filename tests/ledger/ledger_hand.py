@@ -3,6 +3,7 @@
 Nothing is signed: `State.check` asks for names and roles, and the signature itself is tested elsewhere.
 """
 
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -11,9 +12,8 @@ from anml.core.canonical import canonical, sha256
 from anml.core.manifest import FORMAT, finish, head_digest
 from anml.core.settle import UNIT, Rules
 from anml.ledger import keys, kinds
-from anml.ledger.log import GENESIS, Event, Posting
+from anml.ledger.log import GENESIS, Event, Posting, stamp
 from anml.ledger.state import State
-from anml.ledger.times import stamp
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -69,7 +69,7 @@ def manifest(lines: list[dict], pool: int, currency: str = "EUR", run: str = "1"
         {
             "format": FORMAT, "run": {"rows_sha256": f"rows{run}", "work_sha256": f"work{run}", "marks": [],
                     "samples_sha256": f"run{run}"},
-            "rules": Rules(**rules).to_dict(), "unit": UNIT, "pool": pool, "rate": 0, "currency": currency,
+            "rules": asdict(Rules(**rules)), "unit": UNIT, "pool": pool, "rate": 0, "currency": currency,
             "contributors": lines,
         }
     )  # fmt: skip

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import Event, decode, newest
 from anml.ledger.money_parts import Settlement, Settlements
-from anml.ledger.parts import People, Proposal, Proposals
+from anml.ledger.parts import People, Proposals
 from anml.ledger.people import ACCOUNT
 from anml.ledger.schema import alias, event, posting
 from anml.ledger.state import loaded
@@ -47,9 +47,9 @@ def settlements(connection: sa.Connection) -> dict[str, Settlement]:
     return loaded(Settlements, connection).found
 
 
-def open_proposals(connection: sa.Connection) -> list[Proposal]:
+def open_proposals(connection: sa.Connection) -> list[Event]:
     """What waits for a second person, oldest first."""
-    return [found for found in loaded(Proposals, connection).made.values() if found.state == "open"]
+    return loaded(Proposals, connection).waiting
 
 
 def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from anml.app.pay import settle
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.money import parse_amount
 from anml.ledger.store import open_ledger
 

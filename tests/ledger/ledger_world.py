@@ -87,7 +87,7 @@ class World:
 
     def register(self, source: str, names) -> dict[str, str]:
         def work(tx):
-            found = people.register(tx, self.ledger, source, names)
+            found = people.register(tx, source, names)
             evidence.taken(tx, "import", "test", None)
             return found
 
@@ -124,15 +124,15 @@ class World:
     def pay_to(self, pid: str, changes: dict[str, str]) -> None:
         from anml.app.pay import payout
 
-        self.confirm(payout.set_payee(self.ledger, pid, changes))
+        self.confirm(payout.set_payees(self.ledger, {pid: changes})[0])
 
     def erase(self, pid: str):
         """Forget somebody, money or not, by as many people as that takes."""
-        from anml.app.people.erase import erase
+        from anml.app.people.identity import erase
 
         made = erase(self.ledger, pid, anyway=True)
-        if made.proposal is not None:
-            self.confirm(made.proposal)
+        if made["proposal"] is not None:
+            self.confirm(made["proposal"])
         return made
 
     def size(self) -> int:

@@ -5,6 +5,7 @@ and money.
 """
 
 import sys
+from dataclasses import asdict
 
 from anml.core.canonical import canonical
 from anml.core.manifest import FORMAT, finish, head_digest
@@ -26,7 +27,7 @@ def manifest(pid: str, name: str, pool: int) -> dict:
         "rows": 1,
         "kept": 1,
     }
-    rules = Rules().to_dict()
+    rules = asdict(Rules())
     return finish({"format": FORMAT, "run": run, "rules": rules, "unit": UNIT, "pool": pool, "rate": 0,
                    "currency": "EUR", "contributors": [line]})  # fmt: skip
 
@@ -39,7 +40,7 @@ def main(url: str, keys: str, name: str) -> None:
 
         def work(tx, key=key, number=number):
             tx.verified()
-            pid = people.register(tx, ledger, "writer", [key])[key]
+            pid = people.register(tx, "writer", [key])[key]
             made = manifest(pid, key, number + 1)
             paper = tx.keep("manifest", canonical(made))
             found = Settlement(key, "drafted", paper, "EUR", number + 1, "ann", None, key, 0, None,

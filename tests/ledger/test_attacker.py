@@ -17,16 +17,15 @@ from hypothesis import strategies as st
 
 from anml.app.ledger.verify import verify
 from anml.app.pay import payout
-from anml.app.pay.release import release
-from anml.core.merkle import leaf_hash
-from anml.ledger import audit, disputes, kinds, people, schema
-from anml.ledger.log import Event, decode, encode
+from anml.app.pay.settle import release
+from anml.core.canonical import leaf_hash
+from anml.ledger import audit, book, kinds, people, schema
+from anml.ledger.log import Event, decode, encode, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlements
 from anml.ledger.parts import Keys, People, Staff
 from anml.ledger.standing import standings
 from anml.ledger.state import loaded
 from anml.ledger.store import open_ledger
-from anml.ledger.times import stamp
 from ledger.ledger_queries import balances, who_is
 from ledger.ledger_world import World, simple_rows
 
@@ -43,15 +42,15 @@ def lived(world: World) -> World:
     world.score(Score(pids["ben"], "default", "gold", "b", stamp(world.clock.now), 10**12, ("1", "2"), 2))
     world.pay_to(pids["ben"], {"name": "Ben", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"ann": 3, "ben": 2, "new": 1})), "100")
-    said = {"text": "I did more", "ledger": world.ledger}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ann"], "wrong-count", "d", **said))
-    given = disputes.Answer("upheld", "count-corrected", "cat", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ann"], given, "d"))
+    said = {"text": "I did more"}
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ann"], "wrong-count", "d", **said))
+    given = book.Answer("upheld", "count-corrected", "cat", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ann"], given, "d"))
     world.clock.pass_days(15)
     release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     world.draft(world.run(simple_rows({"ann": 1})), "5")
-    payout.set_payee(world.ledger, pids["ann"], {"name": "Ann"}, "cat")
+    payout.set_payees(world.ledger, {pids["ann"]: {"name": "Ann"}}, "cat")
     world.ledger.close()
     return world
 

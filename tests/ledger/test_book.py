@@ -4,8 +4,9 @@ import pytest
 
 from anml.core.errors import AnmlError, ConflictError
 from anml.core.settle import UNIT
-from anml.ledger import book, disputes, kinds
+from anml.ledger import book, kinds
 from anml.ledger.money_parts import Settlements
+from anml.ledger.state import POOL
 from ledger.ledger_queries import balance, balances, events, settlements, totals
 from ledger.ledger_world import World, simple_rows
 
@@ -26,7 +27,7 @@ def test_release_keeps_a_frozen_amount_whoever_asks(world):
     """The rule lives in the book itself, not only in the use case above it."""
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ann"], "other", "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ann"], "other", "d"))
     world.clock.pass_days(15)
     everybody = dict.fromkeys(pids.values(), 0)
     made = world.ledger.write(lambda tx: book.release(tx, sid, everybody, "cat"))
@@ -147,6 +148,6 @@ def test_a_settlement_that_replaces_a_posted_one_reverses_all_of_it(make_world):
         assert balances(connection, "held:", "EUR", sid) == dict.fromkeys(pids.values(), 0)
         assert balances(connection, "held:", "EUR", new) == {pids["x"]: 4_500_000, pids["y"]: 1_500_000}
         # One micro-unit was paid for the record of each, six euros now; all the rest went back.
-        assert balance(connection, book.POOL, "EUR") == -6_000_001
+        assert balance(connection, POOL, "EUR") == -6_000_001
         taken = [e.body["amount"] for e in events(connection, [kinds.REVERSED])]
     assert sorted(taken) == [2_500_000, 7_500_000]

@@ -18,7 +18,7 @@ ROOT = bytes(range(32))
 
 
 def test_checkpoints_are_signed_notes(world):
-    note, size_then, root_then, _ = sign_checkpoint(world.ledger)
+    note, size_then, root_then, _ = sign_checkpoint(world.ledger).values()
     origin, size, root, blank, signature = note.splitlines()
     assert (origin, int(size), blank) == ("test-ledger", size_then, "")
     assert base64.b64decode(root).hex() == root_then

@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
-from anml.app.ledger import imports
+from anml.app.ledger import vouched
 from anml.app.pay import payout, statement
 from anml.app.pay.exports import beancount, statements_csv
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError
-from anml.ledger import book, disputes
+from anml.ledger import book
 from ledger.ledger_queries import events, leaves
 from ledger.ledger_world import World, simple_rows
 
@@ -40,16 +40,14 @@ def live(world: World, seed: int) -> list[str]:
                 release(world.ledger, sid)
             elif step == "dispute":
                 world.ledger.write(
-                    lambda tx, a=(sid, pid, number): disputes.open_dispute(tx, a[0], a[1], "other", str(a[2]))
+                    lambda tx, a=(sid, pid, number): book.open_dispute(tx, a[0], a[1], "other", str(a[2]))
                 )
             elif step == "answer":
-                given = disputes.Answer("upheld", "other", "cat", amount - 2_000_000)
-                world.ledger.write(
-                    lambda tx, a=(sid, pid, given, number): disputes.answer(tx, *a[:3], str(a[3]))
-                )
+                given = book.Answer("upheld", "other", "cat", amount - 2_000_000)
+                world.ledger.write(lambda tx, a=(sid, pid, given, number): book.answer(tx, *a[:3], str(a[3])))
             elif step == "resolve":
                 world.ledger.write(
-                    lambda tx, a=(sid, pid, number): disputes.resolve(tx, a[0], a[1], "dan", str(a[2]))
+                    lambda tx, a=(sid, pid, number): book.resolve(tx, a[0], a[1], "dan", str(a[2]))
                 )
             elif step == "reverse":
                 made = world.ledger.write(
@@ -104,7 +102,7 @@ def test_the_same_import_gives_the_same_log(make_world, pytestconfig):
     logs = []
     for world in twins(make_world, 1):
         world.clock.pass_days(30)
-        imports.import_file(world.ledger, imports.Import(file, "label-studio"))
+        vouched.import_file(world.ledger, vouched.Import(file, "label-studio"))
         with world.ledger.read() as connection:
             logs.append(leaves(connection))
     assert logs[0] == logs[1]

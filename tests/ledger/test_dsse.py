@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import keys
-from anml.ledger.dsse import INTOTO, STATEMENT, SVR, attest, pae, read_attestation, unwrap, wrap
-from anml.ledger.signing import from_key
+from anml.ledger.signing import INTOTO, STATEMENT, SVR, attest, from_key, pae, read_attestation, unwrap, wrap
 from ledger.ledger_hand import START, private, public
 
 LAB = "https://lab.example/qa"

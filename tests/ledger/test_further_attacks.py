@@ -12,24 +12,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger import attest, review
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger import attest, steps
 from anml.app.ledger.steps import says
-from anml.app.ledger.verify import sign_checkpoint, verify, watch
+from anml.app.ledger.verify import check_statement, sign_checkpoint, verify, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
-from anml.app.pay.statement_check import verify as check_statement
-from anml.app.people.erase import erase
-from anml.core.canonical import canonical, sha256
+from anml.app.pay.settle import release
+from anml.app.people.identity import erase
+from anml.core.canonical import Tree, canonical, leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import Tree, leaf_hash
 from anml.core.money import LARGEST
-from anml.ledger import checkpoint, disputes, dsse, evidence, keys, kinds, people, schema, seal, two_people
-from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes
+from anml.ledger import book, checkpoint, evidence, keys, kinds, people, schema, signing, two_people
+from anml.ledger.audit import strangers
+from anml.ledger.log import Event, Posting, decode, encode, newest, signed_bytes, stamp
 from anml.ledger.parts import Payees, Proposals
 from anml.ledger.signing import from_key
-from anml.ledger.strangers import strangers
-from anml.ledger.times import stamp
 from ledger.ledger_hand import Hand, at, line, manifest, pid, public
 from ledger.ledger_queries import balances, events, leaves, open_proposals, who_is
 from ledger.ledger_world import World, simple_rows, write_run
@@ -58,7 +55,7 @@ def append_raw(world: World, made: Event, *, sealed: bool = True) -> None:
     unlock(world, sa.insert(schema.event).values(**row), *inserts)
     if sealed:
         with world.ledger.engine.begin() as connection:
-            seal.put(connection, world.ledger.ring, made.seq, row["hash"].hex())
+            checkpoint.seal(connection, world.ledger.ring, made.seq, row["hash"].hex())
 
 
 def last(world: World) -> tuple[int, str, str]:
@@ -220,13 +217,13 @@ def test_what_is_confirmed_is_what_was_read(world):
     """A proposal that shows one paper and names another has its reader sign for what they never saw."""
     _, pids = released(world)
     ben, ledger = pids["ben"], world.ledger
-    payout.set_payee(ledger, ben, {"iban": IBANS[1]}, "cat")
+    payout.set_payees(ledger, {ben: {"iban": IBANS[1]}}, "cat")
     with ledger.read() as connection:
         (mine,) = open_proposals(connection)
 
     def work(tx):
-        shown = people.attach_values(tx, ledger, ben, {"name": "Ben", "iban": IBANS[0]})
-        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.paper}, **shown._asdict()}
+        shown = people.attach_values(tx, ben, {"name": "Ben", "iban": IBANS[0]})
+        body = {"step": kinds.PAYEE_SET, "body": {"digest": mine.body["paper"]}, **shown}
         tx.append(kinds.PROPOSED, "k", ben, body, by="cat")
 
     with pytest.raises(IntegrityError, match="the paper of this proposal is not the one that it is about"):
@@ -236,24 +233,24 @@ def test_what_is_confirmed_is_what_was_read(world):
 def test_what_somebody_began_who_left_lapses(world):
     """A leaked key's proposals and drafts wait for no second person; nor is one's successor that person."""
     sid, pids = posted(world)
-    number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
+    number = payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[1]}}, "cat")[0]
     draft = world.draft(world.run(simple_rows({"x": 1})), "1", by="cat").id
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     world.ledger.write(lambda tx: two_people.remove_staff(tx, "cat", "ann", compromised=True))
     world.hire("cat-2")
     for step in (
         lambda: world.confirm(number, by="cat-2"),
         lambda: settle.approve(world.ledger, draft, "cat-2"),
-        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "d")),
+        lambda: world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "cat-2", "d")),
     ):
         with pytest.raises(ConflictError, match="'cat' was removed from the staff"):
             step()
     # Somebody else answers it anew, and it goes on.
-    again = disputes.Answer("upheld", "other", "dan", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], again, "e"))
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "cat-2", "e"))
+    again = book.Answer("upheld", "other", "dan", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], again, "e"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "cat-2", "e"))
     assert verify(world.ledger).problems == []
 
 
@@ -298,7 +295,7 @@ def test_a_key_that_was_taken_before_is_a_sentence(world):
         who = who_is(connection, world.ledger.ring, "run", "x")
 
     def take(tx):
-        record = people.store_profile(tx, world.ledger, who, {"accounts": ["run:x"]})
+        record = people.store_profile(tx, who, {"accounts": ["run:x"]})
         tx.append(kinds.CHANGED, f"credit/{sid}/{who}", who, {"record": record}, by="eve")
 
     world.ledger.write(take)
@@ -392,7 +389,7 @@ def test_rows_that_were_settled_before_are_pointed_out(world, tmp_path):
         f"about 100% of these rows are in settlement {sid} too, which is posted: they would be paid twice "
         "unless it is superseded",
     )
-    shown = world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, made.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: steps.approval(tx, made.id, "bob"))
     assert shown["overlaps"] == list(made.warnings)
     assert world.draft(tmp_path / "new", "10").warnings == ()
     settle.withdraw(world.ledger, made.id)
@@ -409,7 +406,7 @@ def test_an_account_named_like_a_member_of_staff_is_nobody_of_the_staff(world):
     who = world.register("test", ["ann", "bob"])
     with pytest.raises(InputError, match="is not a member of staff"):
         settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, who["bob"])
-    number = payout.set_payee(world.ledger, who["bob"], {"name": "B"}, "ann")
+    number = payout.set_payees(world.ledger, {who["bob"]: {"name": "B"}}, "ann")[0]
     with pytest.raises(ConflictError, match="'ann' proposed this"):
         world.confirm(number, by=" ANN")
 
@@ -434,9 +431,7 @@ def test_a_dispute_after_an_erasure_brings_nothing_back(world):
     for text in ("", "my name is Ben"):
         with pytest.raises(ConflictError, match="was erased"):
             world.ledger.write(
-                lambda tx, text=text: disputes.open_dispute(
-                    tx, sid, pids["ben"], "other", "d", text=text, ledger=world.ledger
-                )
+                lambda tx, text=text: book.open_dispute(tx, sid, pids["ben"], "other", "d", text=text)
             )
     assert verify(world.ledger).problems == []
 
@@ -459,7 +454,7 @@ def test_an_approval_that_is_dated_back_is_seen_by_who_watched(world, tmp_path):
 
 def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make_world, tmp_path):
     other = make_world("sqlite")
-    note = sign_checkpoint(other.ledger).note
+    note = sign_checkpoint(other.ledger)["note"]
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "1.txt").write_text(note)
     found = watch(world.ledger, tmp_path / "notes")
@@ -469,7 +464,7 @@ def test_a_checkpoint_of_another_ledger_of_the_same_name_is_not_ours(world, make
 
 @pytest.mark.parametrize("change", ["cut", "size", "two", "origin"])
 def test_a_checkpoint_that_was_changed_is_refused(world, change):
-    note, entries, _, _ = sign_checkpoint(world.ledger)
+    note, entries, _, _ = sign_checkpoint(world.ledger).values()
     text, _, signature = note.partition("\n\n")
     origin, size, root = text.splitlines()
     spoilt = {
@@ -487,14 +482,14 @@ def test_of_two_who_decide_at_once_one_counts(world):
     """Approval and withdrawal, and two resolutions, by threads that start together."""
     sid, pids = posted(world)
     made = world.draft(world.run(simple_rows({"x": 1})), "1").id
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     steps = [
         lambda: settle.approve(world.ledger, made, "bob"),
         lambda: settle.withdraw(world.ledger, made, "dan"),
-        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d")),
-        lambda: world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "e")),
+        lambda: world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d")),
+        lambda: world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "eve", "e")),
     ]
     assert len(at_once(steps)) == 2
     assert verify(world.ledger).problems == []
@@ -733,9 +728,9 @@ def test_proposals_hold_what_their_step_holds(hand, body):
 def test_who_has_the_log_key_alone_makes_no_statement_that_holds(world):
     """An answer was given; its resolution, which moves the money, is forged."""
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 7)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 7)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     seq, prev, when = last(world)
     lines = (Posting("source:pool", "EUR", -7), Posting(f"held:{pids['ben']}", "EUR", 7))
     append_raw(
@@ -768,7 +763,7 @@ def test_a_statement_that_only_the_logs_key_signed_is_refused(world, lie):
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
     assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)["name"]
     LIES[lie](made)
-    forged = canonical(dsse.wrap(statement.PAYLOAD, canonical(made), from_key(world.ledger.ring.log)))
+    forged = canonical(signing.wrap(statement.PAYLOAD, canonical(made), from_key(world.ledger.ring.log)))
     with pytest.raises(AnmlError):
         check_statement(forged, world.ledger.ring.public)
 
@@ -826,10 +821,8 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     payout.create(world.ledger, "b1", "EUR", "dan")
     with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase(world.ledger, pids["ben"], by="eve")
-    asked = erase(world.ledger, pids["ben"], by="eve", anyway=True).proposal
-    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
-        "proposals"
-    ]
+    asked = erase(world.ledger, pids["ben"], by="eve", anyway=True)["proposal"]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert says(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.
     body = {"reason": "request", "also": []}

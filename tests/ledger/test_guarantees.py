@@ -14,16 +14,17 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import sign_checkpoint, verify
-from anml.app.pay import payout, settle, statement, statement_check
-from anml.app.pay.release import release
-from anml.app.people import erase
+from anml.app.ledger.verify import check_statement, sign_checkpoint, verify
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.settle import release
+from anml.app.people import identity
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import read as parse_manifest
 from anml.core.settle import UNIT, Rules
-from anml.ledger import audit, book, checkpoint, disputes, kinds, people, schema
+from anml.ledger import audit, book, checkpoint, kinds, people, schema
 from anml.ledger.log import Posting, check_balanced
+from anml.ledger.state import POOL
 from ledger.ledger_queries import balance, balances, events, settlements, totals, who_is
 from ledger.ledger_world import World, simple_rows
 
@@ -38,19 +39,19 @@ def findings(world: World, *older: str) -> list[str]:
 
 
 def note(world: World) -> str:
-    return sign_checkpoint(world.ledger).note
+    return sign_checkpoint(world.ledger)["note"]
 
 
 def full_history(world: World) -> str:
     """Two known contributors and a newcomer, settled, disputed, released, partly paid and reversed."""
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
     world.clock.pass_days(15)
     release(world.ledger, sid)
-    upheld = disputes.Answer("upheld", "count-corrected", "cat", 5_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], upheld, "d1"))
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d1"))
+    upheld = book.Answer("upheld", "count-corrected", "cat", 5_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], upheld, "d1"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d1"))
     release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
     payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
@@ -89,7 +90,7 @@ def test_g2_the_pool_is_given_out_to_the_unit(world, rules):
     sid = world.post(world.run(simple_rows({"a": 1, "b": 1, "c": 1, "d": 7})), "100.000001", rules=rules)
     with world.ledger.read() as connection:
         held = balances(connection, "held:", "EUR", sid)
-        back = balance(connection, book.POOL, "EUR", sid)
+        back = balance(connection, POOL, "EUR", sid)
         assert balance(connection, f"funding:{sid}", "EUR") == 0
     # What came out of the pool is what is held; what nobody may have went back.
     assert sum(held.values()) == -back
@@ -330,7 +331,7 @@ def test_g7_a_second_program_recomputes_the_statement_from_the_manifest(world, t
     made["amounts"]["gross"] += 1
     file.write_bytes(statement.sign(world.ledger, made))
     with pytest.raises(IntegrityError, match="other than its entries"):
-        statement_check.verify(file.read_bytes(), world.ledger.ring.public)
+        check_statement(file.read_bytes(), world.ledger.ring.public)
     command = [sys.executable, "-I", str(HERE / "recompute_statement.py"), str(manifest_file), str(file)]
     wrong = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (wrong.returncode, "gross" in wrong.stdout) == (1, True)
@@ -348,9 +349,9 @@ def test_g8_the_result_does_not_depend_on_the_order_of_rows(world):
             "kept": [pick.random() < 0.7 for _ in range(n)],
         }
     )
-    plain = settle.draft(world.ledger, world.run(rows), _terms("77.7"), dry_run=True)
+    plain = settle.draft(world.ledger.dry(), world.run(rows), _terms("77.7"))
     shuffled = rows.sample(fraction=1, shuffle=True, seed=1)
-    other = settle.draft(world.ledger, world.run(shuffled), _terms("77.7"), dry_run=True)
+    other = settle.draft(world.ledger.dry(), world.run(shuffled), _terms("77.7"))
     assert sorted(plain.amounts.values()) == sorted(other.amounts.values())
     units = [sorted(line["units"] for line in d.manifest["contributors"]) for d in (plain, other)]
     assert units[0] == units[1]
@@ -404,7 +405,7 @@ def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_p
     payout.set_email(ledger, pid, SECRETS[1])
     sid = world.post(world.run(simple_rows({pid: 2, pids["ben"]: 1})), "10")
     said = f"signed by {SECRETS[1]}"
-    ledger.write(lambda tx: disputes.open_dispute(tx, sid, pid, "other", "d", text=said, ledger=ledger))
+    ledger.write(lambda tx: book.open_dispute(tx, sid, pid, "other", "d", text=said))
     older = note(world)
     with ledger.read() as connection:
         assert people.profile(connection, ledger.ring, pid)["name"] == SECRETS[0]
@@ -412,9 +413,9 @@ def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_p
             sa.select(schema.person_key.c.wrapped).where(schema.person_key.c.pid == pid)
         )
     with pytest.raises(ConflictError, match="pay or answer first"):
-        erase.erase(ledger, pid)
+        identity.erase(ledger, pid)
     left = world.erase(pid)
-    assert (left.settlements, left.unpaid) == ([sid], {"EUR": 6_666_667})
+    assert (left["settlements"], left["unpaid"]) == ([sid], {"EUR": 6_666_667})
     # Names never stood in the files in the clear, and the sealed key is gone from the tables.
     with ledger.read() as connection:
         assert people.profile(connection, ledger.ring, pid) == {}

@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.ledger import disputes, holdings, kinds, people, schema
+from anml.ledger import book, kinds, people, reading, schema
 from anml.ledger.parts import People
 from anml.ledger.state import loaded
 from ledger.ledger_hand import event
@@ -18,8 +18,8 @@ def sound(tmp_path_factory):
     world.pids = world.establish("x", "y", "gone")
     world.pay_to(world.pids["x"], {"name": "X", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"x": 3, "y": 1})), "10")
-    said = {"text": "I did more", "ledger": world.ledger}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, world.pids["y"], "wrong-count", "d", **said))
+    said = {"text": "I did more"}
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, world.pids["y"], "wrong-count", "d", **said))
     people.erase(world.ledger, world.pids["gone"], "asked", "ann")
     yield world
     world.ledger.close()
@@ -27,12 +27,12 @@ def sound(tmp_path_factory):
 
 def problems(world: World, change=None) -> list[str]:
     with world.ledger.engine.connect() as connection, connection.begin() as transaction:
-        held = holdings.Holdings()
-        for e in events(connection, holdings.Holdings.KINDS):
+        held = reading.Holdings()
+        for e in events(connection, reading.Holdings.KINDS):
             held.fold(e)
         if change is not None:
             change(connection)
-        found = list(holdings.problems(connection, held, loaded(People, connection).erased, {}, {}, None))
+        found = list(reading.problems(connection, held, loaded(People, connection).erased, {}, {}, None))
         transaction.rollback()
     return found
 
@@ -105,11 +105,11 @@ def test_kinds_with_something_to_hold_are_followed():
     """Whatever names a record, an account, a payee or a paper is among them, by the table of kinds."""
     for kind, found in kinds.KINDS.items():
         holds = bool({"record", "account", "payee", "paper"} & set(found.fields))
-        assert (kind in holdings.Holdings.KINDS) == holds
+        assert (kind in reading.Holdings.KINDS) == holds
 
 
 def test_the_newest_record_counts_and_all_names_do():
-    held = holdings.Holdings()
+    held = reading.Holdings()
     held.fold(event(kinds.REGISTERED, "c", {"record": "one", "account": "a"}))
     held.fold(event(kinds.PAYEE_SET, "c", {"record": "two", "payee": "b", "digest": ""}))
     held.fold(event(kinds.PAYEE_SET, "c", {"record": "three", "payee": "", "digest": ""}))

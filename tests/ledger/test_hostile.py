@@ -7,23 +7,20 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.audit.runs import read_contributors, read_run
-from anml.app.ledger import attest, review
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger import attest, steps
 from anml.app.ledger.steps import mend_clock
-from anml.app.ledger.verify import verify, watch
+from anml.app.ledger.verify import check_statement, verify, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
-from anml.app.pay.statement_check import verify as check_statement
-from anml.app.people.erase import erase
-from anml.core.canonical import canonical
+from anml.app.pay.settle import release
+from anml.app.people.identity import erase
+from anml.core.canonical import canonical, leaf_hash
 from anml.core.errors import ConflictError, InputError
-from anml.core.merkle import leaf_hash
-from anml.ledger import audit, disputes, dsse, keys, kinds, schema, two_people
-from anml.ledger.log import encode
+from anml.ledger import audit, book, keys, kinds, schema, signing, two_people
+from anml.ledger.log import encode, stamp
 from anml.ledger.signing import from_file
-from anml.ledger.times import stamp
-from anml.surfaces.draft_view import draft_shown
-from anml.surfaces.statement_html import statement_html
+from anml.surfaces.settle_cli import draft_shown
+from anml.surfaces.statement_cli import statement_html
 from ledger.ledger_queries import events
 from ledger.ledger_world import hash_run, simple_rows, write_run
 from ledger.test_further_attacks import released
@@ -87,14 +84,14 @@ def test_of_two_drafts_that_replace_one_settlement_one_is_approved(world):
     first, second = (
         world.draft(world.run(simple_rows({"ann": n, "ben": 1})), "10", supersedes=old) for n in (2, 3)
     )
-    shown = world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, first.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: steps.approval(tx, first.id, "bob"))
     assert f"It replaces settlement {old} of 10.00 USD, which is reversed." in draft_shown(shown)
     # What is of another currency is taken from nothing.
     assert shown["before"] != old
-    settle.approve(world.ledger, first.id, "bob", seen=review.named(shown))
+    settle.approve(world.ledger, first.id, "bob", seen=steps.named(shown))
     for approve in (
         lambda: settle.approve(world.ledger, second.id, "bob"),
-        lambda: world.ledger.rehearse(lambda tx: review.approval(tx, world.ledger, second.id, "bob")),
+        lambda: world.ledger.rehearse(lambda tx: steps.approval(tx, second.id, "bob")),
     ):
         with pytest.raises(ConflictError, match=f"settlement {old} was replaced by another since"):
             approve()
@@ -104,7 +101,7 @@ def test_one_admin_erases_nobody_who_waits_for_an_answer(world):
     pids = world.establish("ann", "ben")
     rows = simple_rows({"ann": 1, "ben": 1}).with_columns(kept=pl.Series([True, False]))
     sid = world.post(world.run(rows), "10")
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d"))
     with pytest.raises(ConflictError, match="still has an appeal open; pay or answer first"):
         erase(world.ledger, pids["ben"], by="eve")
     with pytest.raises(ConflictError, match="this step needs two people"):
@@ -112,20 +109,20 @@ def test_one_admin_erases_nobody_who_waits_for_an_answer(world):
             lambda tx: tx.append(kinds.ERASED, "e", pids["ben"], {"reason": "request", "also": []}, by="eve")
         )
     made = erase(world.ledger, pids["ben"], by="eve", anyway=True)
-    world.confirm(made.proposal)
+    world.confirm(made["proposal"])
     assert problems(world) == ""
 
 
 def test_what_somebody_asked_who_left_is_still_answered(world):
     """A dispute that nobody may answer would hold the amount for good."""
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "wrong-count", "d", "dan"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d", "dan"))
     world.ledger.write(lambda tx: two_people.remove_staff(tx, "dan", "eve"))
-    given = disputes.Answer("upheld", "other", "bob", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
-    shown = world.ledger.rehearse(lambda tx: review.resolution(tx, world.ledger, sid, pids["ben"], "eve"))
+    given = book.Answer("upheld", "other", "bob", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
+    shown = world.ledger.rehearse(lambda tx: steps.resolution(tx, sid, pids["ben"], "eve"))
     assert shown["written_by"] == "dan"
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "eve", "d"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "eve", "d"))
     world.clock.pass_days(15)
     assert release(world.ledger, sid).released[pids["ben"]] == 6_000_000
 
@@ -148,8 +145,8 @@ def test_a_statement_holds_after_the_clock_was_mended(world):
 def test_a_page_turns_no_text_around(make_world):
     world = make_world("sqlite")
     sid, pids = posted(world)
-    said = {"text": "\u202eyes <script>\x1b[2J", "ledger": world.ledger, "recorded_by": "dan"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", **said))
+    said = {"text": "\u202eyes <script>\x1b[2J", "recorded_by": "dan"}
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", **said))
     page = statement_html(statement.build(world.ledger, sid, [pids["ben"]], by="bob")[pids["ben"]])
     assert "yes &lt;script&gt;" in page
     assert "opened by you, written down by dan" in page
@@ -250,7 +247,7 @@ def test_an_attestation_about_a_number_is_one_sentence(make_world, name, value):
     world.trust(keys.read_public(keys.create_signer(own)), "https://lab.example")
     said = {"verifier": {"id": "https://lab.example"}, "timeCreated": stamp(world.clock.now),
             "properties": ["ANML_REPRODUCED"]}  # fmt: skip
-    made = {"_type": dsse.STATEMENT, "subject": [subject], "predicateType": dsse.SVR, "predicate": said}
-    paper = canonical(dsse.wrap(dsse.INTOTO, canonical(made), from_file(own)))
+    made = {"_type": signing.STATEMENT, "subject": [subject], "predicateType": signing.SVR, "predicate": said}
+    paper = canonical(signing.wrap(signing.INTOTO, canonical(made), from_file(own)))
     with pytest.raises(InputError, match="no imported batch has the SHA-256"):
         attest.take_all(world.ledger, {"": paper})

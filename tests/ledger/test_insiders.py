@@ -14,19 +14,17 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.ledger import attest
-from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
-from anml.app.people import erase, reputation
+from anml.app.pay.settle import release
+from anml.app.people import identity, reputation
 from anml.app.people import scores as run_scores
-from anml.core.canonical import sha256
+from anml.core.canonical import leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
-from anml.ledger import book, disputes, evidence, keys, kinds, people, schema, store, two_people
-from anml.ledger.log import Event, Posting, encode, newest
+from anml.ledger import book, evidence, keys, kinds, people, schema, store, two_people
+from anml.ledger.log import Event, Posting, encode, newest, stamp
 from anml.ledger.standing import standings
-from anml.ledger.times import stamp
 from ledger.ledger_queries import balance, events, totals, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
@@ -145,22 +143,22 @@ def test_01_one_admin_cannot_make_up_a_second_person(world, make_world):
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_02_disputes_take_two_people_by_identity(world, name):
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "ann", 1_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "ann", 1_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     with pytest.raises(ConflictError, match="'ann' answered this dispute; a second person must resolve it"):
-        world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], name, "d"))
+        world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], name, "d"))
 
 
 def test_02_corrections_are_bounded_by_the_pool(world):
     sid, pids = posted(world, "10")
     for who in ("ann", "ben"):
-        world.ledger.write(lambda tx, who=who: disputes.open_dispute(tx, sid, pids[who], "other", f"d{who}"))
+        world.ledger.write(lambda tx, who=who: book.open_dispute(tx, sid, pids[who], "other", f"d{who}"))
 
     def added(who: str, amount: int, key: str):
-        given = disputes.Answer("upheld", "other", "cat", amount)
-        world.ledger.write(lambda tx: disputes.answer(tx, sid, pids[who], given, key))
-        return world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids[who], "dan", key))
+        given = book.Answer("upheld", "other", "cat", amount)
+        world.ledger.write(lambda tx: book.answer(tx, sid, pids[who], given, key))
+        return world.ledger.write(lambda tx: book.resolve(tx, sid, pids[who], "dan", key))
 
     with pytest.raises(ConflictError, match="add no more than its pool of 10000000"):
         added("ann", 1_000_000_000_000, "big")
@@ -177,7 +175,7 @@ def test_03_bank_details_take_two_people_a_wait_and_an_entry(make_world, request
         world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
         world.clock.pass_days(15)
         release(world.ledger, sid)
-        number = payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[1]}, "cat")
+        number = payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[1]}}, "cat")[0]
         with pytest.raises(ConflictError, match="a second person must confirm it"):
             world.confirm(number, by="Cat ")
         # Proposed alone it changes nothing; confirmed, it waits.
@@ -212,7 +210,7 @@ def test_03_a_changed_profile_changes_no_account(world):
 
     def alone(tx):
         about = people.profile(tx.connection, world.ledger.ring, pids["ben"])
-        record = people.store_profile(tx, world.ledger, pids["ben"], {**about, "iban": IBANS[1]})
+        record = people.store_profile(tx, pids["ben"], {**about, "iban": IBANS[1]})
         tx.append(kinds.CHANGED, "k", pids["ben"], {"record": record}, by="ann")
 
     world.ledger.write(alone)
@@ -286,7 +284,7 @@ def test_04_forged_entries_with_sound_hashes_are_found(world, what):
 
 def test_04_a_forger_with_the_log_key_still_needs_a_key_of_staff(world):
     """Whoever has the database and the log's key can seal; entries of staff still need staff."""
-    from anml.ledger import seal
+    from anml.ledger import checkpoint
 
     sid, pids = posted(world)
     body = {"correction": 7}
@@ -295,7 +293,7 @@ def test_04_a_forger_with_the_log_key_still_needs_a_key_of_staff(world):
     number = forge(world, kinds.RESOLVED, pids["ben"], body, lines, sid, by="bob", sig=sig)
     with world.ledger.engine.begin() as connection:
         seq, hashed, _ = newest(connection)
-        seal.put(connection, world.ledger.ring, seq, hashed.hex())
+        checkpoint.seal(connection, world.ledger.ring, seq, hashed.hex())
     assert f"entry {number}, dispute.resolved" in problems(world)
 
 
@@ -344,8 +342,8 @@ def test_07_erasing_a_merged_person_erases_all_of_them(world, which):
     pids = world.register("test", ["one", "into", "other"])
     world.pay_to(pids["one"], {"name": "Grace Hopper"})
     merged(world, pids["one"], pids["into"])
-    left = erase.erase(world.ledger, pids[which])
-    assert (left.contributor, left.also) == (pids["into"], [pids["one"]])
+    left = identity.erase(world.ledger, pids[which])
+    assert (left["contributor"], left["also"]) == (pids["into"], [pids["one"]])
     with world.ledger.read() as connection:
         for table in schema.ERASABLE:
             rows = set(connection.scalars(sa.select(table.c.pid)))
@@ -386,8 +384,8 @@ def test_08_the_documented_role_can_write_and_erase_says_what_it_cannot_reach(
         assert connection.scalar(sa.text("SELECT current_user")) == "anml_writer"
     world.ledger = role
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
-    left = erase.erase(role, pid)
-    assert "their owner runs VACUUM FULL" in left.unreached[0]
+    left = identity.erase(role, pid)
+    assert "their owner runs VACUUM FULL" in left["unreached"][0]
     with pytest.raises(sa.exc.DBAPIError), role.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE event SET kind = 'x'")
     assert verify(role).problems == []
@@ -656,8 +654,8 @@ def test_low_erasing_under_an_open_reader_says_so(make_world):
     pid = world.register("test", ["gone"])["gone"]
     with world.ledger.read() as connection:
         assert len(list(events(connection))) > 0
-        left = erase.erase(world.ledger, pid)
-    assert left.unreached == [
+        left = identity.erase(world.ledger, pid)
+    assert left["unreached"] == [
         "the write-ahead log: somebody reads the ledger; erase again when they are done"
     ]
 
@@ -724,7 +722,7 @@ def test_g11_no_one_person_moves_money(world):
     alone = [
         lambda: settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "ann"),
         lambda: world.confirm(
-            payout.set_payee(world.ledger, pids["ben"], {"iban": IBANS[0]}, "ann"), by="ann"
+            payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[0]}}, "ann")[0], by="ann"
         ),
         lambda: world.confirm(
             world.ledger.write(

@@ -3,9 +3,8 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.core.canonical import sha256
-from anml.core.merkle import Tree, leaf_hash
-from anml.ledger import audit, kinds, schema, seal
+from anml.core.canonical import Tree, leaf_hash, sha256
+from anml.ledger import audit, checkpoint, kinds, schema
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.log import decode, encode, newest
 from ledger.ledger_hand import public
@@ -43,7 +42,7 @@ def test_a_sound_ledger_has_no_problems_and_the_root_of_its_leaves(sound):
     with sound.ledger.read() as connection:
         found = audit.verify(connection)
         hashes = leaves(connection)
-    assert found == (len(hashes), Tree(hashes).root, [])
+    assert found == (len(hashes), Tree(hashes).root, [], 0)
 
 
 def entry(connection, kind: str):
@@ -209,7 +208,7 @@ def test_a_forged_entry_with_sound_hashes_and_a_sound_seal(sound):
         row = {"seq": made.seq, "kind": made.kind, "key": made.key, "subject": made.subject, "at": when,
                "entry": data, "hash": leaf_hash(data)}  # fmt: skip
         connection.execute(sa.insert(schema.event).values(**row))
-        seal.put(connection, sound.ledger.ring, made.seq, leaf_hash(data).hex())
+        checkpoint.seal(connection, sound.ledger.ring, made.seq, leaf_hash(data).hex())
 
     assert any("the key of 'ann' did not sign it" in one for one in problems(sound, change))
 

@@ -2,11 +2,13 @@
 
 import pytest
 
-from anml.app.pay import statement, statement_check
-from anml.app.pay.release import release
+from anml.app.ledger.verify import check_statement
+from anml.app.pay import statement
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError, InputError
-from anml.ledger import book
-from anml.ledger.disputes import Answer, answer, everything, open_dispute, resolve
+from anml.ledger.book import Answer, answer, open_dispute, resolve
+from anml.ledger.money_parts import Disputes
+from anml.ledger.state import POOL, loaded
 from ledger.ledger_queries import balance, totals
 from ledger.ledger_world import World, simple_rows
 
@@ -62,7 +64,7 @@ def test_upheld_with_money_it_waits_for_a_second_person(posted):
     resolved(world, sid, pids["ann"])
     assert release(world.ledger, sid).released == {pids["ann"]: 7_000_000}
     with world.ledger.read() as connection:
-        assert balance(connection, book.POOL, "EUR") == -12_000_000 - 1
+        assert balance(connection, POOL, "EUR") == -12_000_000 - 1
         assert totals(connection) == {"EUR": 0}
 
 
@@ -119,7 +121,7 @@ def test_a_repeat_after_the_window_is_still_the_same_dispute(posted):
     world.clock.pass_days(20)
     opened(world, sid, pids["ann"])
     with world.ledger.read() as connection:
-        assert [found.settlement for found in everything(connection)] == [sid]
+        assert [found.settlement for found in loaded(Disputes, connection).every] == [sid]
 
 
 def test_only_those_with_a_credit_and_without_an_open_one_can_dispute(posted):
@@ -163,4 +165,4 @@ def test_statements_show_question_and_answer(posted):
     assert "A dispute was upheld." in shown()["reasons"]
     assert statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]["disputes"] == []
     # A statement with a dispute verifies like any other.
-    statement_check.verify(statement.sign(world.ledger, shown()), world.ledger.ring.public)
+    check_statement(statement.sign(world.ledger, shown()), world.ledger.ring.public)

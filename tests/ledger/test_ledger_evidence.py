@@ -5,13 +5,13 @@ import pytest
 from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
-from anml.core.signals.policy import KINDS, LIFTS
-from anml.ledger import dsse, evidence, keys, kinds
-from anml.ledger.dsse import PROPERTIES, batch_scope, check_envelope, contributor_subject
+from anml.core.signals.policy import EVIDENCE, KINDS, LIFTS
+from anml.ledger import evidence, keys, kinds, signing
 from anml.ledger.evidence import Record, item_scope
+from anml.ledger.log import stamp
 from anml.ledger.parts import Keys
+from anml.ledger.signing import PROPERTIES, batch_scope, check_envelope, contributor_subject
 from anml.ledger.state import loaded
-from anml.ledger.times import stamp
 from ledger.ledger_hand import START, at, event, pid, private, public
 from ledger.ledger_queries import events
 from ledger.ledger_world import World
@@ -49,7 +49,7 @@ def test_no_two_properties_mean_the_same():
 
 def test_praise_never_counts_without_a_name_behind_it():
     """What counts unnamed is a flag, its lifting, or says nothing of v by itself."""
-    for kind in evidence._UNNAMED:
+    for kind in (name for name, kind in EVIDENCE.items() if kind.unnamed):
         assert KINDS[kind] in ("flagged", None) or kind in LIFTS
 
 
@@ -126,11 +126,11 @@ def test_one_bad_record_and_nothing_is_written(shared, changes, said):
 def attested(
     *subjects: tuple[str, str], properties=("ANML_AFFILIATION",), verifier=LAB, when=START, by="lab"
 ):
-    return dsse.attest(subjects, verifier, properties, when, private(by))
+    return signing.attest(subjects, verifier, properties, when, private(by))
 
 
 def envelope(shared, tx, data: bytes):
-    return evidence.add_envelope(tx, shared.ledger, data)
+    return evidence.add_envelope(tx, data)
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
@@ -257,15 +257,15 @@ def test_entries_name_the_state_of_each_signature(make_world):
     world.record(record(ada, "publication"), record(ada, "correction", vouched="nobody"))
 
     def work(tx):
-        evidence.add_envelope(tx, world.ledger, attested(contributor_subject(ada)))
+        evidence.add_envelope(tx, attested(contributor_subject(ada)))
         evidence.taken(tx, "attestation", "test", "ann")
 
     world.ledger.write(work)
 
     def said() -> list[str]:
-        with world.ledger.read() as connection:
-            found = evidence.entries(verified(connection, world.ledger, "read from"), [ada])
-            assert list(found) == [e.seq for e in events(connection, [kinds.EVIDENCE])]
+        with verified(world.ledger, "read from") as reading:
+            found = evidence.entries(reading, [ada])
+            assert list(found) == [e.seq for e in events(reading.connection, [kinds.EVIDENCE])]
             return [one.signature for one in found.values()]
 
     own = ["none: the platform's own record", "none"]

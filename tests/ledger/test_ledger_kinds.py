@@ -11,8 +11,8 @@ from anml.ledger import kinds
 from anml.ledger.kinds import KINDS, OWED, ROLES, TWO_PEOPLE, body_fault
 from anml.ledger.money_parts import Disputes, Payouts, Settlements
 from anml.ledger.parts import Keys, Payees, People, Proposals, Staff
+from anml.ledger.records import Credits, ScoreLog
 from anml.ledger.rules import RULES
-from anml.ledger.sums import Credits, JudgedBefore
 
 VALUES = {
     str: st.text(max_size=5),
@@ -22,7 +22,7 @@ VALUES = {
     dict: st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
     object: st.none() | st.text(max_size=5),
 }
-PARTS = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts, Credits, JudgedBefore)
+PARTS = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts, Credits, ScoreLog)
 
 
 def bodies(kind: str) -> st.SearchStrategy[dict]:

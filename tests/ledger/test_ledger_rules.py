@@ -3,14 +3,12 @@
 import pytest
 
 from anml.ledger.kinds import KINDS
-from anml.ledger.rules import RULES
-from anml.ledger.rules_disputes import DISPUTE_RULES
+from anml.ledger.rules import AFTER_RULES, RULES
 from anml.ledger.rules_money import MONEY_RULES
-from anml.ledger.rules_payouts import PAYOUT_RULES
 from anml.ledger.rules_people import PEOPLE_RULES
 from anml.ledger.rules_staff import STAFF_RULES
 
-FILES = (STAFF_RULES, PEOPLE_RULES, MONEY_RULES, DISPUTE_RULES, PAYOUT_RULES)
+FILES = (STAFF_RULES, PEOPLE_RULES, MONEY_RULES, AFTER_RULES)
 
 
 def test_no_kind_has_two_rules():

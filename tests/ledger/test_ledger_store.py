@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, UnsupportedError
-from anml.ledger import (
-    book,
-    payouts,
-    people,
-    schema,
-    store,
-    two_people,
-)
+from anml.ledger import book, people, schema, store, two_people
 from ledger.ledger_queries import events
 from ledger.ledger_world import simple_rows
 
@@ -78,7 +71,7 @@ def test_a_clock_that_is_set_back_does_not_turn_the_log_round(world):
 
 def test_a_failing_step_leaves_nothing(world):
     def work(tx):
-        people.register(tx, world.ledger, "test", ["a"])
+        people.register(tx, "test", ["a"])
         assert tx.connection.scalar(sa.select(sa.func.count()).select_from(schema.event)) == world.start + 1
         raise RuntimeError("power cut")
 
@@ -95,7 +88,7 @@ def test_addresses_never_enter_the_log(world):
     mail, pid = "eve@example.org", pids["ann"]
     steps = [
         lambda tx: book.propose_reversal(tx, sid, pid, 1, "other", mail),
-        lambda tx: payouts.create(tx, "b", "EUR", mail, 0, {}),
+        lambda tx: book.send(tx, "b", "EUR", mail, 0, {}),
         lambda tx: two_people.propose_key(tx, mail, world.key("x"), None, None, None, None),
         lambda tx: book.approve(tx, sid, mail),
     ]

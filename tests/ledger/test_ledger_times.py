@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.ledger.times import moment, seconds, shown_date, stamp
+from anml.ledger.log import moment, seconds, shown_date, stamp
 
 zones = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 times = st.datetimes(datetime(1000, 1, 3), datetime(9999, 12, 29), timezones=zones)

@@ -10,9 +10,9 @@ from anml.core.errors import AnmlError, InputError
 from anml.core.signals.eigentrust import endorsements
 from anml.core.signals.policy import Evidence, Policy
 from anml.core.signals.track_record import Scored, TrackRule, replay
-from anml.ledger import evidence, trust
+from anml.ledger import evidence
+from anml.ledger.log import stamp
 from anml.ledger.standing import Score, standings
-from anml.ledger.times import stamp
 from ledger.ledger_world import World
 
 NAMES = ("root", "ann", "ben", "eve", "mal")
@@ -67,7 +67,7 @@ def test_trust_raises_r_of_those_it_reaches_and_of_nobody_else(people_of):
 
 def test_without_a_record_of_their_own_nobody_is_raised_above_the_start(people_of):
     world, pids = people_of
-    trusted = trust_graph(world.ledger, [pids["root"]]).endorsed
+    trusted = trust_graph(world.ledger, [pids["root"]])["endorsed"]
     assert trusted[pids["ben"]] > 2  # trusted, by way of Ann
     assert r_of(world, pids, rooted(pids))["ben"] == TrackRule().r0 == 0.4
 
@@ -101,8 +101,8 @@ def test_rejections_count_against_acceptances():
         return Evidence(number, kind, "b", "a", at=0.0, scope=f"item:{number}")
 
     both = [said("review-accepted", 1), said("review-rejected", 2)]
-    assert trust.votes({"b": both}, at=1.0) == {}
-    assert trust.votes({"b": [*both, said("reproduced", 3)]}, at=1.0) == {("a", "b"): 1.0}
+    assert evidence.votes({"b": both}, at=1.0) == {}
+    assert evidence.votes({"b": [*both, said("reproduced", 3)]}, at=1.0) == {("a", "b"): 1.0}
 
 
 def test_what_nobody_stands_behind_expired_or_is_ones_own_word_is_no_vote():
@@ -113,7 +113,7 @@ def test_what_nobody_stands_behind_expired_or_is_ones_own_word_is_no_vote():
         Evidence(4, "review-accepted", "b", "b", at=0.0),
         Evidence(5, "agreement", "b", "a", at=0.0),
     ]
-    assert trust.votes({"b": records}, at=1.0) == {}
+    assert evidence.votes({"b": records}, at=1.0) == {}
 
 
 @given(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anml.core.canonical import leaf_hash
 from anml.core.errors import InputError, IntegrityError
-from anml.core.merkle import leaf_hash
 from anml.core.money import LARGEST
 from anml.ledger import log
 from anml.ledger.log import GENESIS, Event, Posting, check_balanced, decode, encode, signed_bytes

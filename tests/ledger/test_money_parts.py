@@ -4,8 +4,8 @@ import pytest
 
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds
+from anml.ledger.log import seconds
 from anml.ledger.money_parts import Answer, Dispute, Disputes, Payment, PayoutBatch, Payouts, Settlements
-from anml.ledger.times import seconds
 from ledger.ledger_hand import at, event, pid
 
 DAY = 86_400

@@ -10,22 +10,23 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.audit import runs
-from anml.app.ledger import review
-from anml.app.ledger.imports import Import, import_file
+from anml.app.ledger import steps
 from anml.app.ledger.steps import says
 from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
+from anml.app.ledger.vouched import Import, import_file
 from anml.app.pay import disputes as appeals
-from anml.app.pay import payout, seen, settle, statement
-from anml.app.pay.release import release
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.settle import release
 from anml.app.people.names import by_person, find_person, shown_names
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
-from anml.ledger import audit, disputes, evidence, keys, kinds, people, schema, seal, two_people
-from anml.ledger.holdings import alias_digest, record_digest
+from anml.ledger import audit, book, checkpoint, evidence, keys, kinds, people, schema, two_people
 from anml.ledger.log import encode
-from anml.ledger.rules_disputes import appeal_bytes
+from anml.ledger.money_parts import Disputes
+from anml.ledger.reading import alias_digest, record_digest
+from anml.ledger.rules import appeal_bytes
 from anml.ledger.signing import from_file, signature
+from anml.ledger.state import loaded
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import last, released
@@ -49,8 +50,8 @@ def test_evidence_that_no_key_signed_ends_no_hold(world):
 
     def forge(tx):
         tx.verified()
-        paper = people.attach(tx, world.ledger, new, b'{"no": "envelope"}')
-        said = ("https://lab.example/qa", tx.now, "*", None, "signature", lab, *paper)
+        paper = people.attach(tx, new, b'{"no": "envelope"}')
+        said = ("https://lab.example/qa", tx.now, "*", None, "signature", lab, *paper.values())
         evidence.add(tx, [evidence.Record("affiliation", new, *said)])
         evidence.taken(tx, "attestation", "x", "eve")
 
@@ -74,8 +75,8 @@ def test_an_attestation_about_somebody_else_ends_no_hold(world):
 
     def forge(tx):
         tx.verified()
-        held = people.attach(tx, world.ledger, other, paper)
-        evidence.add(tx, [evidence.Record(**{**given.body, **held._asdict()}, pid=other)])
+        held = people.attach(tx, other, paper)
+        evidence.add(tx, [evidence.Record(**{**given.body, **held}, pid=other)])
         evidence.taken(tx, "attestation", "x", "eve")
 
     world.ledger.write(forge)
@@ -116,18 +117,16 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
 
     def alone(tx, pid, **more):
         tx.verified()
-        about = people.profile(tx, world.ledger.ring, pid) | more
-        body = {"record": people.store_profile(tx, world.ledger, pid, about)}
+        about = people.profile(tx.reading, world.ledger.ring, pid) | more
+        body = {"record": people.store_profile(tx, pid, about)}
         tx.append(kinds.CHANGED, f"k{tx.next_seq}", pid, body, by="eve")
 
     world.ledger.write(lambda tx: alone(tx, pids["ben"], name="Mallory", accounts=["run:mallory", "run:ben"]))
     world.ledger.write(lambda tx: alone(tx, pids["ann"], name="ben", accounts=["run:ben"], iban=IBANS[0]))
     world.reopen()
     assert problems(world) == ""
-    asked = payout.set_payee(world.ledger, pids["ben"], {"name": "Mallory", "iban": IBANS[0]}, by="eve")
-    (shown,) = world.ledger.rehearse(lambda tx: review.proposals(tx, world.ledger, [asked], "bob"))[
-        "proposals"
-    ]
+    asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "Mallory", "iban": IBANS[0]}}, by="eve")[0]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert shown["name"] == "ben"
     assert says(shown).startswith("pay ben under ")
     assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]
@@ -144,8 +143,8 @@ def test_a_place_may_be_an_address_and_a_name_may_have_colons(world):
         world.reopen()
         made = world.draft(world.run(rows), "10", source="https://tool.example:8080")
         rows = rows.head(5)
-    with world.ledger.read() as connection:
-        shown = shown_names(world.ledger, verified(connection, world.ledger, "x"))
+    with verified(world.ledger, "x") as reading:
+        shown = shown_names(world.ledger, reading)
     assert len(shown) == len(made.amounts) == 2
     assert sorted(name.rpartition("8080:")[2] for name in shown.values()) == ["a:b", "c"]
 
@@ -206,7 +205,7 @@ def test_an_import_goes_by_the_names_that_were_verified(make_world, tmp_path):
 
 def test_nothing_is_signed_of_a_log_that_was_not_verified(world, tmp_path):
     """A column of hashes, or an end that was cut off, would get the signature of the log's key."""
-    note = sign_checkpoint(world.ledger).note
+    note = sign_checkpoint(world.ledger)["note"]
     released(world)
     size = world.size()
     world.reopen()
@@ -250,7 +249,7 @@ def test_the_books_beside_a_batch_are_those_that_were_verified(world, monkeypatc
 def test_no_batch_counts_whose_payer_could_not_remember_it(world, tmp_path):
     """Its files were gone, and it stood in the log, where the note beside the payer's key has no place."""
     released(world)
-    (place,) = seen.drafted(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
+    (place,) = payout.drafted_seen(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
     for draft in place.parent.glob(f".{place.name}.*"):
         draft.unlink()
     place.mkdir()
@@ -276,7 +275,7 @@ def test_what_no_program_writes_is_one_sentence_sealed_or_not(world, raw):
     row = {"seq": seq + 1, "kind": "x", "key": "x", "subject": "x", "at": when}
     unlock(world, sa.insert(schema.event).values(**row, entry=raw, hash=leaf_hash(raw)))
     with world.ledger.engine.begin() as connection:
-        seal.put(connection, world.ledger.ring, seq + 1, leaf_hash(raw).hex())
+        checkpoint.seal(connection, world.ledger.ring, seq + 1, leaf_hash(raw).hex())
     world.reopen()
     assert problems(world)
     with pytest.raises(IntegrityError, match="cannot be read"):
@@ -287,14 +286,14 @@ def test_what_no_program_writes_is_one_sentence_sealed_or_not(world, raw):
 def test_what_began_ahead_of_time_is_due_and_lapses_from_when_the_clock_was_mended(world):
     sid, pids = posted(world, window_days=3_650)
     world.clock.pass_days(365 * 9)
-    asked = payout.set_payee(world.ledger, pids["ben"], {"name": "X", "iban": IBANS[0]})
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
+    asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "X", "iban": IBANS[0]}})[0]
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
     world.clock.pass_days(-365 * 9)
     mend = world.ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, "ann"))
     world.confirm(mend.seq)
     world.clock.pass_days(61)
     with world.ledger.read() as connection:
-        assert disputes.everything(connection)[0].late(world.clock.now.timestamp())
+        assert loaded(Disputes, connection).every[0].late(world.clock.now.timestamp())
     with pytest.raises(ConflictError, match="has lapsed"):
         world.confirm(asked)
 

@@ -15,14 +15,15 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from anml.app.ledger.keys import public_key
-from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.ledger.steps import public_key
+from anml.app.ledger.verify import check_statement
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.disputes import open_dispute, read_appeal
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, IntegrityError
 from anml.core.settle import UNIT, Rules
-from anml.ledger import checkpoint, disputes, keys
-from anml.surfaces.statement_html import write_bundle
+from anml.ledger import book, checkpoint, keys
+from anml.surfaces.statement_cli import write_bundle
 from ledger.ledger_world import World, simple_rows
 from ledger.test_insiders import SMALL
 
@@ -111,10 +112,10 @@ def test_an_outsider_says_yes(make_world, bare, ask, tmp_path, terms):
 def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tmp_path):
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d"))
-    given = disputes.Answer("upheld", "other", "cat", 2_000_000)
-    world.ledger.write(lambda tx: disputes.answer(tx, sid, pids["ben"], given, "d"))
-    world.ledger.write(lambda tx: disputes.resolve(tx, sid, pids["ben"], "dan", "d"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d"))
+    given = book.Answer("upheld", "other", "cat", 2_000_000)
+    world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
+    world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d"))
     world.clock.pass_days(15)
     release(world.ledger, sid)
     payout.create(world.ledger, "p1", "EUR", "cat")
@@ -180,7 +181,7 @@ def test_staff_are_traced_back_to_the_founder(make_world, verifier):
     sid = world.draft(world.run(simple_rows({"x": 1})), "1", by="dan").id
     settle.approve(world.ledger, sid, "cat")
     (made,) = statement.build(world.ledger, sid).values()
-    assert statement_check.verify(statement.sign(world.ledger, made), world.ledger.ring.public)
+    assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
     entries = [json.loads(part["entry"]) for part in made["proof"]["entries"]]
     public = world.ledger.ring.public
 
@@ -297,7 +298,7 @@ def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, 
     key = ("--public-key", public_key(world.ledger))
 
     def kept(name: str, of: World = world) -> str:
-        (tmp_path / name).write_text(sign_checkpoint(of.ledger).note)
+        (tmp_path / name).write_text(sign_checkpoint(of.ledger)["note"])
         return str(tmp_path / name)
 
     def compared(*arguments: str) -> tuple[int, str]:
@@ -412,9 +413,9 @@ def test_whoever_issues_a_statement_says_what_was_signed(make_world, lie):
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100")
     made = statement.build(world.ledger, sid, [pids["ben"]])[pids["ben"]]
-    statement_check.verify(statement.sign(world.ledger, made), world.ledger.ring.public)
+    check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
     with pytest.raises(IntegrityError, match=r"not what was signed|other things of your labels"):
-        statement_check.verify(statement.sign(world.ledger, made | LIES[lie]), world.ledger.ring.public)
+        check_statement(statement.sign(world.ledger, made | LIES[lie]), world.ledger.ring.public)
 
 
 WITNESSES = {

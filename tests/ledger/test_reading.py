@@ -11,23 +11,20 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import verify
+from anml.app.ledger.verify import check_statement, verify
 from anml.app.pay import payout, settle, statement
-from anml.app.pay.release import release
-from anml.app.pay.statement_check import verify as check_statement
-from anml.core.canonical import sha256
+from anml.app.pay.settle import release
+from anml.core.canonical import Tree, sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
-from anml.core.merkle import Tree
 from anml.core.settle import UNIT
-from anml.ledger import audit, book, disputes, keys, kinds, schema, two_people
-from anml.ledger.log import Event, Posting
+from anml.ledger import audit, book, keys, kinds, schema, two_people
+from anml.ledger.log import Event, Posting, seconds
 from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import Keys, Payees
 from anml.ledger.records import EvidenceLog, ScoreLog
 from anml.ledger.signing import from_key
 from anml.ledger.state import State
 from anml.ledger.store import Ledger, open_ledger
-from anml.ledger.times import seconds
 from ledger.ledger_hand import Hand, at, pid, private, public
 from ledger.ledger_queries import balances, events, open_proposals, settlements
 from ledger.ledger_world import HandClock, World, simple_rows
@@ -71,7 +68,7 @@ def swap_index(world: World, index: str, table: str, column: str, doctored: str)
 def test_an_index_that_hides_a_dispute_releases_nothing(make_world):
     world = make_world("sqlite")
     sid, pids = posted(world)
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "other", "d", "cat"))
     world.clock.pass_days(15)
     swap_index(world, "event_kind", "event", "kind", "CASE kind WHEN 'dispute.opened' THEN 'x' ELSE kind END")
     with pytest.raises(IntegrityError, match="integrity check"):
@@ -111,9 +108,9 @@ def test_names_and_sums_are_those_that_were_verified(world, monkeypatch):
     monkeypatch.setattr(audit, "read", then_lie)
     made = world.ledger.rehearse(lambda tx: book.free_id(tx, "x"))
     run = world.run(simple_rows({"ann": 1, "ben": 1}))
-    drafted = settle.draft(world.ledger, run, settle.Terms(10**7, "EUR", "ann", source="run"), dry_run=True)
+    drafted = settle.draft(world.ledger.dry(), run, settle.Terms(10**7, "EUR", "ann", source="run"))
     assert drafted.amounts[pids["ben"]][0] == 5_000_000
-    made = payout.create(world.ledger, "p1", "EUR", "cat", dry_run=True)
+    made = payout.create(world.ledger.dry(), "p1", "EUR", "cat")
     assert {item.pid: item.amount for item in made.batch.payments}[pids["ben"]] == 5_000_000
 
 
@@ -211,7 +208,7 @@ def test_a_signature_for_other_entries_is_refused(changed):
 # --- what is kept between transactions
 def test_what_was_read_before_is_used_where_the_log_goes_on_from_it(world):
     posted(world)
-    kept = world.ledger.memory.reading
+    (kept,) = world.ledger.memory
     other = open_ledger(world.url, world.keys, world.clock)
     other.signers.name = "ann"
     other.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="ann"))
@@ -263,7 +260,7 @@ def old(request, tmp_path, monkeypatch):
     for name, text in held["keys"].items():
         (tmp_path / "keys" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "keys" / name).write_text(text)
-    from anml.ledger.times import moment
+    from anml.ledger.log import moment
 
     clock = HandClock(moment(held["now"]))
     ledger = open_ledger(url, tmp_path / "keys", clock, staff=tmp_path / "own")
@@ -343,7 +340,7 @@ def test_of_two_people_one_with_the_recovery_key_renews_the_lost_key_of_the_othe
         settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "bob")
     world.reopen()
     signer = from_key(private("sealed"))
-    made = world.ledger.write(lambda tx: two_people.recover(tx, "bob", new, signer, "ann"))
+    made = world.ledger.write(lambda tx: two_people.renew(tx, "bob", new, signer, "ann"))
     assert (made.kind, made.by, made.subject) == (kinds.STAFF_RENEWED, "ann", "bob")
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
     assert problems(world) == ""
@@ -357,8 +354,8 @@ def test_without_the_recovery_key_one_person_renews_nothing(make_world, who):
     world = recovering(make_world) if who != "none" else make_world("sqlite", staff=("ann", "bob"))
     signer = from_key(private("sealed" if who == "none" else "thief"))
     with pytest.raises(AnmlError, match=r"recovery key did not sign it|no recovery key"):
-        world.ledger.write(lambda tx: two_people.recover(tx, "bob", public("new"), signer, "ann"))
-    number = world.ledger.write(lambda tx: two_people.propose_renewal(tx, "bob", public("new"), "ann")).seq
+        world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), signer, "ann"))
+    number = world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), None, "ann")).seq
     with pytest.raises(ConflictError, match="'ann' proposed this"):
         world.confirm(number, by="ann")
 
@@ -367,7 +364,7 @@ def test_a_recovery_signature_counts_at_its_place_alone(make_world):
     """What the sealed key signed once is no use later: it names the entry before it."""
     world = recovering(make_world)
     signer = from_key(private("sealed"))
-    world.ledger.write(lambda tx: two_people.recover(tx, "bob", public("new"), signer, "ann"))
+    world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), signer, "ann"))
     with world.ledger.read() as connection:
         (old,) = events(connection, [kinds.STAFF_RENEWED])
     with pytest.raises(AnmlError):
@@ -380,7 +377,7 @@ def test_a_recovery_signature_counts_at_its_place_alone(make_world):
 def test_an_old_key_signs_no_more_and_is_nobodys_again(make_world):
     world = make_world("sqlite", staff=("ann", "bob", "cat"))
     old = world.key("bob")
-    number = world.ledger.write(lambda tx: two_people.propose_renewal(tx, "bob", public("new"), "ann")).seq
+    number = world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), None, "ann")).seq
     world.confirm(number, by="cat")
     with pytest.raises(IntegrityError, match="is not the key that is registered for 'bob'"):
         world.ledger.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="bob"))

@@ -1,15 +1,8 @@
 """Records that come in numbers, as the log leaves them."""
 
 from anml.ledger import kinds
-from anml.ledger.records import SettledLog, Trail
+from anml.ledger.records import Trail
 from ledger.ledger_hand import event, pid
-
-
-def test_rows_of_a_settlement_that_was_taken_back_are_named():
-    log = SettledLog()
-    log.fold(event(kinds.CREDITED, pid(1), {"counted": 3}, settlement="s"))
-    log.fold(event(kinds.REVERSED_ALL, "s", {}))
-    assert (log.counted, log.void) == ([(pid(1), "s", 3)], {"s"})
 
 
 def test_a_trail_leads_to_who_signed_for_each_entry():

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from anml.core.errors import AnmlError, InputError, UnsupportedError
 from anml.ledger import schema
-from anml.ledger.holdings import Holdings
+from anml.ledger.reading import Holdings
 
 
 @pytest.fixture

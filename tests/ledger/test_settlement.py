@@ -9,17 +9,19 @@ import polars as pl
 import pytest
 
 from anml.app.ledger import attest
-from anml.app.pay import payout, settle, statement, statement_check
+from anml.app.ledger.verify import check_statement
+from anml.app.pay import payout, settle, statement
 from anml.app.pay.exports import beancount, pain001, payout_csv, statements_csv
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.app.spreadsheets import safe_cell
 from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
 from anml.ledger import book, keys, kinds, two_people
+from anml.ledger.log import stamp
 from anml.ledger.standing import Score
-from anml.ledger.times import stamp
-from anml.surfaces.statement_html import statement_html
+from anml.ledger.state import POOL
+from anml.surfaces.statement_cli import statement_html
 from ledger.ledger_queries import balance, balances, events, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
@@ -239,7 +241,7 @@ def test_what_a_run_must_have(place, tmp_path):
 def test_nobody_is_paid_from_a_run_without_weight(place):
     sid = place.post(place.run(simple_rows({"ann": 2, "ben": 1}, q=0.0)), "5")
     with place.ledger.read() as connection:
-        assert balance(connection, book.POOL, "EUR") == 0
+        assert balance(connection, POOL, "EUR") == 0
         assert balances(connection, "held:", "EUR", sid) == {}
     assert len(statement.build(place.ledger, sid)) == 2
 
@@ -373,11 +375,11 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
     with pytest.raises(
         ConflictError, match=r"ann is flagged .admin-flag by lab on 2026-01-31., and a person"
     ):
-        release(world.ledger, sid, dry_run=True)
+        release(world.ledger.dry(), sid)
     say("ANML_FLAG_LIFTED", ann)
-    assert release(world.ledger, sid, dry_run=True).waiting == {}
+    assert release(world.ledger.dry(), sid).waiting == {}
     world.ledger.write(lambda tx: two_people.revoke_key(tx, key, "ann", compromised=True))
-    waiting = release(world.ledger, sid, dry_run=True).waiting
+    waiting = release(world.ledger.dry(), sid).waiting
     assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
 
 
@@ -415,10 +417,10 @@ def test_dry_runs_leave_nothing_behind(world):
     folder = world.run(simple_rows({"ann": 1}))
     with world.ledger.read() as connection:
         before = len(list(events(connection)))
-    shown = settle.draft(world.ledger, folder, settle.Terms(10**6, "EUR", "ann", source="run"), dry_run=True)
+    shown = settle.draft(world.ledger.dry(), folder, settle.Terms(10**6, "EUR", "ann", source="run"))
     assert list(shown.amounts.values()) == [(10**6, UNIT)]
     made = world.draft(folder, "1")
-    settle.approve(world.ledger, made.id, "bob", dry_run=True)
+    settle.approve(world.ledger.dry(), made.id, "bob")
     with world.ledger.read() as connection:
         assert settlements(connection)[made.id].state == "drafted"
         assert len(list(events(connection))) == before + 2
@@ -477,17 +479,17 @@ def test_statements_are_checked_with_the_public_key_alone(world, tmp_path):
     sid, pids = paid_world(world)
     signed = statement.sign(world.ledger, statement.build(world.ledger, sid)[pids["ann"]])
     public = world.ledger.ring.public
-    assert statement_check.verify(signed, public)["contributor"] == pids["ann"]
+    assert check_statement(signed, public)["contributor"] == pids["ann"]
     other = keys.read_public(keys.create_signer(tmp_path / "other.pem"))
     with pytest.raises(IntegrityError):
-        statement_check.verify(signed, other)
+        check_statement(signed, other)
     with pytest.raises(IntegrityError):
-        statement_check.verify(signed.replace(b'"payload":"', b'"payload":"AAAA'), public)
+        check_statement(signed.replace(b'"payload":"', b'"payload":"AAAA'), public)
     # Signed by us, but the proof is of another entry.
     made = statement.build(world.ledger, sid)[pids["ann"]]
     made["proof"]["entries"][0]["index"] -= 1
     with pytest.raises(IntegrityError, match="not in the log"):
-        statement_check.verify(statement.sign(world.ledger, made), public)
+        check_statement(statement.sign(world.ledger, made), public)
 
 
 def test_statement_as_csv_and_html(world):

@@ -5,12 +5,12 @@ import pytest
 from anml.core.errors import ConflictError
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored, TrackRule, replay
-from anml.ledger import dsse, evidence, kinds, standing, two_people
-from anml.ledger.dsse import contributor_subject
+from anml.ledger import evidence, kinds, signing, standing, two_people
 from anml.ledger.evidence import Record
+from anml.ledger.log import moment, seconds, stamp
 from anml.ledger.money_parts import Settlements
+from anml.ledger.signing import contributor_subject
 from anml.ledger.standing import Score, item_mark, peers, scores, standings
-from anml.ledger.times import moment, seconds, stamp
 from ledger.ledger_world import START, World, simple_rows
 
 LAB = "https://lab.example"
@@ -131,7 +131,7 @@ def test_scores_follow_a_person_through_a_merge(shared):
     def work(tx):
         scored(tx, score(x))
         made = two_people.propose(tx, kinds.MERGED, x, {"into": y}, "ann")
-        two_people.confirm(tx, shared.ledger, made.seq, "bob")
+        two_people.confirm(tx, made.seq, "bob")
         found = standings(tx.connection, stamp(START))
         assert x not in found
         assert found[y].track.r == pytest.approx(0.52)
@@ -190,11 +190,11 @@ def test_one_verification_by_somebody_with_standing_ends_it(shared):
         from ledger.ledger_hand import private, public
 
         made = two_people.propose_key(tx, LAB, public("lab"), None, None, None, "ann")
-        two_people.confirm(tx, shared.ledger, made.seq, "bob")
-        paper = dsse.attest(
+        two_people.confirm(tx, made.seq, "bob")
+        paper = signing.attest(
             [contributor_subject(new)], LAB, ["ANML_AFFILIATION"], moment(tx.now), private("lab")
         )
-        evidence.add_envelope(tx, shared.ledger, paper)
+        evidence.add_envelope(tx, paper)
         evidence.taken(tx, "attestation", "test", "ann")
         found = of(tx, new, days=31)
         assert (found.newcomer, found.verified, found.verdict.level) == (False, True, "institution")
@@ -240,7 +240,7 @@ def test_peers_are_reviewers_and_whose_gold_answers_were_right(shared):
         # Half right is not mostly right, and a review is no gold answer.
         assert (reviewers, agreeing) == (set(), {x})
         made = two_people.propose(tx, kinds.NAMED, y, {"on": True}, "ann")
-        two_people.confirm(tx, shared.ledger, made.seq, "bob")
+        two_people.confirm(tx, made.seq, "bob")
         assert peers(tx.connection, stamp(START)) == ({y}, {x, y})
 
     shared.ledger.rehearse(work)

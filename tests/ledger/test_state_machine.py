@@ -18,13 +18,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from anml.app.ledger.verify import sign_checkpoint
-from anml.app.pay import payout, settle, statement, statement_check
-from anml.app.pay.release import release
+from anml.app.ledger.verify import check_statement, sign_checkpoint
+from anml.app.pay import payout, settle, statement
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError
-from anml.ledger import audit, book, checkpoint, disputes
+from anml.ledger import audit, book, checkpoint
 from anml.ledger.money_parts import Disputes
-from anml.ledger.state import loaded
+from anml.ledger.state import POOL, loaded
 from ledger.ledger_queries import balance, balances, settlements, totals
 from ledger.ledger_world import World, simple_rows
 from ledger.recompute_statement import amounts_of
@@ -154,7 +154,7 @@ class Books(RuleBasedStateMachine):
         name = self._next("d")
 
         def step():
-            write = disputes.open_dispute
+            write = book.open_dispute
             return self.ledger.write(lambda tx: write(tx, sid, pid, "wrong-weight", name, "ann"))
 
         if (sid, pid) in self.frozen or self.day - self.posted_on[sid] >= 14:
@@ -172,8 +172,8 @@ class Books(RuleBasedStateMachine):
         outcome, change = ("upheld", change) if upheld else ("rejected", 0)
 
         def step(by="cat"):
-            given = disputes.Answer(outcome, "other", by, change)
-            return self.ledger.write(lambda tx: disputes.answer(tx, sid, pid, given, name))
+            given = book.Answer(outcome, "other", by, change)
+            return self.ledger.write(lambda tx: book.answer(tx, sid, pid, given, name))
 
         self._refused(lambda: step("ann"))  # who opened it
         if self.held[sid, pid] + change < 0 or self._beyond(sid, change):
@@ -193,7 +193,7 @@ class Books(RuleBasedStateMachine):
         name, change = self._next("r"), self.frozen[sid, pid]
 
         def step(by="bob"):
-            return self.ledger.write(lambda tx: disputes.resolve(tx, sid, pid, by, name))
+            return self.ledger.write(lambda tx: book.resolve(tx, sid, pid, by, name))
 
         self._refused(lambda: step("cat"))  # who answered it
         self._refused(lambda: step("ann"))  # who opened it
@@ -277,13 +277,13 @@ class Books(RuleBasedStateMachine):
 
     @rule()
     def keep_a_checkpoint(self):
-        self.notes.append(sign_checkpoint(self.ledger).note)
+        self.notes.append(sign_checkpoint(self.ledger)["note"])
 
     @invariant()
     def the_books_are_those_of_the_model(self):
         with self.ledger.read() as connection:
             assert set(totals(connection).values()) <= {0}
-            assert balance(connection, book.POOL, "EUR") == self.pool
+            assert balance(connection, POOL, "EUR") == self.pool
             assert _live(balances(connection, "payable:", "EUR")) == _live(self.payable)
             assert _live(balances(connection, "paid:", "EUR")) == _live(self.paid)
             sent = {name: sum(payments.values()) for name, payments in self.sent.items()}
@@ -302,7 +302,7 @@ class Books(RuleBasedStateMachine):
             found = audit.verify(connection, older, public)
         for sid in self.posted_on:
             for made in statement.build(self.ledger, sid).values():
-                statement_check.verify(statement.sign(self.ledger, made), public)
+                check_statement(statement.sign(self.ledger, made), public)
         self.ledger.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         assert found.problems == []

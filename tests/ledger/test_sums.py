@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.ledger import kinds
-from anml.ledger.log import Posting
+from anml.ledger.log import Posting, stamp
+from anml.ledger.records import Balances, Credits, ScoreLog, account_of
 from anml.ledger.standing import Score, item_mark
-from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
-from anml.ledger.times import stamp
 from ledger.ledger_hand import event, pid
 from ledger.ledger_queries import balance, balances
 from ledger.ledger_world import World, simple_rows
@@ -100,13 +99,22 @@ def test_who_has_nothing_left_is_not_listed():
     st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["gold", "review"]), st.sets(st.text(max_size=2))))
 )
 def test_judgements_are_known_by_source_and_item(judgements):
-    folded = JudgedBefore()
+    scored = {"at": "2026-01-01T00:00:00Z", "quality": 1, "batch": "b", "domain": "d", "rows": 1, "of": 1}
+    folded = ScoreLog()
     slow: set[tuple[int, str, str]] = set()
     for who, source, items in judgements:
-        folded.fold(event(kinds.SCORED, pid(who), {"source": source, "items": sorted(items)}))
+        folded.fold(
+            event(
+                kinds.SCORED,
+                pid(who),
+                {**scored, "source": source, "items": sorted(items), "rows": 1, "of": 1},
+            )
+        )
         slow |= {(who, source, item) for item in items}
     for who in (1, 2, 3):
-        assert folded.of(pid(who)) == {(source, item) for one, source, item in slow if one == who}
+        assert folded.judged.get(pid(who), set()) == {
+            (source, item) for one, source, item in slow if one == who
+        }
 
 
 # --- the same parts over a database, held against a replay of its log

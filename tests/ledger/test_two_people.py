@@ -43,7 +43,7 @@ def test_the_same_question_while_it_is_open_is_one(shared):
         # Another person's question, or another answer to it, is another one.
         assert named(tx, ada, "cat").seq != first.seq
         assert named(tx, ada, on=False).seq != first.seq
-        two_people.confirm(tx, shared.ledger, first.seq, "bob")
+        two_people.confirm(tx, first.seq, "bob")
         assert named(tx, ada).seq > first.seq
 
     shared.ledger.rehearse(work)
@@ -54,14 +54,14 @@ def test_open_proposals_are_listed_until_they_are_decided(shared):
         numbers = [named(tx, shared.pids[who]).seq for who in ("ada", "bea")]
         assert [found.seq for found in open_proposals(tx.connection)] == numbers
         two_people.drop(tx, numbers[0], "cat")
-        two_people.confirm(tx, shared.ledger, numbers[1], "cat")
+        two_people.confirm(tx, numbers[1], "cat")
         assert open_proposals(tx.connection) == []
         with pytest.raises(ConflictError, match="was dropped already"):
             two_people.drop(tx, numbers[0], "cat")
         with pytest.raises(ConflictError, match="was confirmed already"):
-            two_people.confirm(tx, shared.ledger, numbers[1], "cat")
+            two_people.confirm(tx, numbers[1], "cat")
         with pytest.raises(InputError, match="there is no proposal 999"):
-            two_people.confirm(tx, shared.ledger, 999, "cat")
+            two_people.confirm(tx, 999, "cat")
 
     shared.ledger.rehearse(work)
 
@@ -71,7 +71,7 @@ def test_who_proposed_does_not_confirm_however_they_spell_themselves(shared):
         number = named(tx, shared.pids["ada"]).seq
         for name in ("ann", " ANN", "ａｎｎ"):
             with pytest.raises(ConflictError, match="'ann' proposed this; a second person must confirm it"):
-                two_people.confirm(tx, shared.ledger, number, name)
+                two_people.confirm(tx, number, name)
 
     shared.ledger.rehearse(work)
 
@@ -82,12 +82,12 @@ def test_steps_that_carry_something_out_are_steps_for_two():
 
 # --- bank details
 def pay(tx, world: World, who: str, **changes: str):
-    made = two_people.propose_payee(tx, world.ledger, world.pids[who], changes, "ann")
-    return two_people.confirm(tx, world.ledger, made.seq, "bob")
+    made = two_people.propose_payee(tx, world.pids[who], changes, "ann")
+    return two_people.confirm(tx, made.seq, "bob")
 
 
 def payee(tx, world: World, who: str) -> dict:
-    return two_people.plain(
+    return people.attached_values(
         tx.connection,
         world.ledger.ring,
         world.pids[who],
@@ -97,10 +97,10 @@ def payee(tx, world: World, who: str) -> dict:
 
 def test_bank_details_count_from_the_second_persons_word_on(shared):
     def work(tx):
-        made = two_people.propose_payee(tx, shared.ledger, shared.pids["ada"], {"iban": IBAN}, "ann")
+        made = two_people.propose_payee(tx, shared.pids["ada"], {"iban": IBAN}, "ann")
         assert payee(tx, shared, "ada") == {}
         assert IBAN not in json.dumps(made.body)
-        done = two_people.confirm(tx, shared.ledger, made.seq, "bob")
+        done = two_people.confirm(tx, made.seq, "bob")
         assert IBAN not in json.dumps(done.body)
         assert payee(tx, shared, "ada") == {"iban": IBAN}
         profile = people.profile(tx.connection, shared.ledger.ring, shared.pids["ada"])
@@ -122,7 +122,7 @@ def test_one_bank_account_belongs_to_one_person(shared):
     def work(tx):
         pay(tx, shared, "ada", iban=IBAN)
         with pytest.raises(ConflictError, match=f"belongs to contributor {shared.pids['ada']}; map the two"):
-            two_people.propose_payee(tx, shared.ledger, shared.pids["bea"], {"iban": IBAN}, "ann")
+            two_people.propose_payee(tx, shared.pids["bea"], {"iban": IBAN}, "ann")
         # The same account again is no conflict with oneself.
         pay(tx, shared, "ada", iban=IBAN, name="Ada")
 
@@ -132,12 +132,11 @@ def test_one_bank_account_belongs_to_one_person(shared):
 def test_two_proposals_of_one_account_cannot_both_be_confirmed(shared):
     def work(tx):
         one, other = (
-            two_people.propose_payee(tx, shared.ledger, shared.pids[who], {"iban": IBAN}, "ann")
-            for who in ("ada", "bea")
+            two_people.propose_payee(tx, shared.pids[who], {"iban": IBAN}, "ann") for who in ("ada", "bea")
         )
-        two_people.confirm(tx, shared.ledger, one.seq, "bob")
+        two_people.confirm(tx, one.seq, "bob")
         with pytest.raises(ConflictError, match="belongs to contributor"):
-            two_people.confirm(tx, shared.ledger, other.seq, "bob")
+            two_people.confirm(tx, other.seq, "bob")
 
     shared.ledger.rehearse(work)
 
@@ -146,7 +145,7 @@ def test_details_of_whom_was_erased_cannot_be_confirmed(make_world):
     world = make_world("sqlite", staff=("ann", "bob"))
     world.pids = world.register("ls", ["ada"])
     made = world.ledger.write(
-        lambda tx: two_people.propose_payee(tx, world.ledger, world.pids["ada"], {"iban": OTHER}, "ann")
+        lambda tx: two_people.propose_payee(tx, world.pids["ada"], {"iban": OTHER}, "ann")
     )
     people.erase(world.ledger, world.pids["ada"], "asked", "ann")
     with pytest.raises(ConflictError, match="was erased"):
@@ -156,24 +155,24 @@ def test_details_of_whom_was_erased_cannot_be_confirmed(make_world):
 # --- accounts
 def test_an_unknown_account_is_taken_for_somebody(shared):
     def work(tx):
-        made = two_people.propose_account(tx, shared.ledger, "pf", "ada.l", shared.pids["ada"], "ann")
+        made = two_people.propose_account(tx, "pf", "ada.l", shared.pids["ada"], "ann")
         assert (made.body["step"], made.subject) == (kinds.MAPPED, shared.pids["ada"])
         assert "ada.l" not in json.dumps(made.body)
-        two_people.confirm(tx, shared.ledger, made.seq, "bob")
+        two_people.confirm(tx, made.seq, "bob")
         assert who_is(tx.connection, shared.ledger.ring, "pf", "ada.l") == shared.pids["ada"]
         profile = people.profile(tx.connection, shared.ledger.ring, shared.pids["ada"])
         assert profile["accounts"] == ["ls:ada", "pf:ada.l"]
         # It is theirs already: there is nothing to propose.
-        assert two_people.propose_account(tx, shared.ledger, "pf", "ada.l", shared.pids["ada"], "ann") is None
+        assert two_people.propose_account(tx, "pf", "ada.l", shared.pids["ada"], "ann") is None
 
     shared.ledger.rehearse(work)
 
 
 def test_an_account_with_a_record_of_its_own_is_merged(shared):
     def work(tx):
-        made = two_people.propose_account(tx, shared.ledger, "ls", "bea", shared.pids["ada"], "ann")
+        made = two_people.propose_account(tx, "ls", "bea", shared.pids["ada"], "ann")
         assert (made.body["step"], made.subject) == (kinds.MERGED, shared.pids["bea"])
-        two_people.confirm(tx, shared.ledger, made.seq, "bob")
+        two_people.confirm(tx, made.seq, "bob")
         assert who_is(tx.connection, shared.ledger.ring, "ls", "bea") == shared.pids["ada"]
 
     shared.ledger.rehearse(work)
@@ -181,20 +180,18 @@ def test_an_account_with_a_record_of_its_own_is_merged(shared):
 
 def test_an_account_that_got_a_record_meanwhile_is_mapped_again(shared):
     def work(tx):
-        made = two_people.propose_account(tx, shared.ledger, "pf", "new", shared.pids["ada"], "ann")
-        people.register(tx, shared.ledger, "pf", ["new"])
+        made = two_people.propose_account(tx, "pf", "new", shared.pids["ada"], "ann")
+        people.register(tx, "pf", ["new"])
         evidence.taken(tx, "import", "test", "ann")
         with pytest.raises(ConflictError, match="this account has a record of its own by now; map it again"):
-            two_people.confirm(tx, shared.ledger, made.seq, "bob")
+            two_people.confirm(tx, made.seq, "bob")
 
     shared.ledger.rehearse(work)
 
 
 def test_accounts_of_nobody_are_refused(shared):
     with pytest.raises(InputError, match="there is no contributor 'nobody'"):
-        shared.ledger.rehearse(
-            lambda tx: two_people.propose_account(tx, shared.ledger, "pf", "x", "nobody", "ann")
-        )
+        shared.ledger.rehearse(lambda tx: two_people.propose_account(tx, "pf", "x", "nobody", "ann"))
 
 
 # --- staff and keys
@@ -250,7 +247,7 @@ def test_keys_that_are_known_or_end_before_they_begin(shared):
             with pytest.raises(InputError, match="a key is valid until a time after 2026-02-01"):
                 two_people.propose_key(tx, "lab", public("lab"), None, day, until, "ann")
         made = two_people.propose_key(tx, "lab", public("lab"), None, day, None, "ann")
-        two_people.confirm(tx, shared.ledger, made.seq, "bob")
+        two_people.confirm(tx, made.seq, "bob")
         with pytest.raises(ConflictError, match="registered for 'lab', is known"):
             two_people.propose_key(tx, "lab", public("lab"), None, None, None, "ann")
         two_people.revoke_key(tx, made.subject, "ann")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from anml.core.money import show_amount
 from anml.ledger import evidence, kinds, schema, standing
-from anml.ledger.times import stamp
-from anml.ledger.views import views
+from anml.ledger.log import stamp
+from anml.ledger.schema import views
 from ledger.ledger_world import START
 
 VIEWS = {

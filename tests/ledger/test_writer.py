@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from anml.core.canonical import leaf_hash
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.merkle import leaf_hash
 from anml.ledger import keys, kinds, schema
 from anml.ledger.log import encode, newest, signed_bytes
 from anml.ledger.people import register
@@ -27,7 +27,7 @@ def shared(tmp_path_factory):
 
 def taken(tx, by: str = "ann", key: str | None = None):
     """Register somebody, and sign for it."""
-    register(tx, tx.ledger, "test", [f"new {tx.next_seq}"])
+    register(tx, "test", [f"new {tx.next_seq}"])
     return tx.append(kinds.TAKEN, key or f"taken/{tx.next_seq}", "test", {"what": "import"}, by=by)
 
 
@@ -129,7 +129,7 @@ def test_a_document_is_kept_once_by_its_hash(shared):
 def test_an_entry_that_nobody_signs_for_ends_the_transaction(shared):
     size = shared.size()
     with pytest.raises(IntegrityError, match="nobody signed for entry"):
-        shared.ledger.write(lambda tx: register(tx, shared.ledger, "test", ["ghost"]))
+        shared.ledger.write(lambda tx: register(tx, "test", ["ghost"]))
     assert shared.size() == size
 
 
@@ -191,7 +191,7 @@ def test_a_transaction_that_fails_leaves_no_memory_of_itself(make_world):
     world = make_world("sqlite", staff=("ann", "bob"))
 
     def work(tx):
-        register(tx, world.ledger, "test", ["ghost"])
+        register(tx, "test", ["ghost"])
         raise RuntimeError("power cut")
 
     with pytest.raises(RuntimeError):

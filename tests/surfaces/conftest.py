@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def anml(run_anml: Callable) -> Callable:
 @pytest.fixture(scope="session")
 def first_books(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     """A ledger with a history, closed: ten euros posted for three people, one dispute, one draft to come."""
-    from anml.ledger import disputes
+    from anml.ledger import book
     from ledger.ledger_world import World, simple_rows
 
     folder = tmp_path_factory.mktemp("books")
@@ -44,8 +44,8 @@ def first_books(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     pids = world.establish("ada", "bea")
     world.pay_to(pids["ada"], {"name": "Ada Lovelace", "iban": "DE89370400440532013000"})
     sid = world.post(world.run(simple_rows({"ada": 3, "bea": 1, "cem": 1})), "10")
-    said = {"text": "I did four rows", "ledger": world.ledger, "recorded_by": "cat"}
-    world.ledger.write(lambda tx: disputes.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
+    said = {"text": "I did four rows", "recorded_by": "cat"}
+    world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["bea"], "wrong-count", "d", **said))
     world.clock.pass_days(15)
     release(world.ledger, sid, by="cat")
     world.run(simple_rows({"ada": 2, "bea": 2}))

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from anml.app.pay.exports import PAIN, pain001
 from anml.core.errors import InputError
-from anml.core.money import MINOR_DIGITS, minor_unit
-from anml.core.payee import bank_name
+from anml.core.money import MINOR_DIGITS, bank_name, minor_unit
 from anml.ledger.money_parts import Payment, PayoutBatch
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819", "FR1420041010050500013M02606")

@@ -1,7 +1,7 @@
 """A draft as whoever approves it reads it."""
 
 from anml.core.settle import UNIT
-from anml.surfaces.draft_view import draft_shown
+from anml.surfaces.settle_cli import draft_shown
 
 
 def line(name: str, amount: int, by_rows: int, **more) -> dict:

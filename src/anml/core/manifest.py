@@ -9,10 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import Tree, canonical, leaf_hash, sha256
 from anml.core.errors import InputError
-from anml.core.merkle import Tree, leaf_hash
-from anml.core.settle import UNIT, Claim, Rules, allocate, shares, weigh_claims
+from anml.core.settle import UNIT, Claims, Rules, allocate, shares, weigh_claims
 
 FORMAT = "anml-manifest/2"
 LINES = "contributors"
@@ -111,26 +110,22 @@ def line_tree(manifest: Mapping[str, Any]) -> Tree:
     return Tree([leaf_hash(canonical(line)) for line in manifest[LINES]])
 
 
-def claims(manifest: Mapping[str, Any]) -> dict[str, Claim]:
-    """What each contributor brings."""
-    return {
-        line["pid"]: Claim(line["units"], line["counted"], line["newcomer"], line["multiplier"])
-        for line in manifest[LINES]
-    }
+def _claims(manifest: Mapping[str, Any]) -> Claims:
+    return {line["pid"]: line for line in manifest[LINES]}
 
 
 def totals(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Weights of all newcomers and of all others together, before their cap; text, since they are large."""
     uncapped = Rules(**{**manifest["rules"], "newcomer_cap": UNIT})
-    known = claims(manifest)
+    known = _claims(manifest)
     weights = weigh_claims(known, uncapped)
-    new = sum(weight for name, weight in weights.items() if known[name].newcomer)
+    new = sum(weight for name, weight in weights.items() if known[name]["newcomer"])
     return {"newcomers": str(new), "others": str(sum(weights.values()) - new)}
 
 
 def amounts(manifest: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """Micro-units and share (in parts of `UNIT`, rounded down) of each contributor."""
-    exact = shares(claims(manifest), Rules(**manifest["rules"]))
+    exact = shares(_claims(manifest), Rules(**manifest["rules"]))
     given = allocate(manifest["pool"], exact)
     return {pid: (given[pid], share.numerator * UNIT // share.denominator) for pid, share in exact.items()}
 

@@ -9,7 +9,7 @@ nor the machine changes a result, and an outsider can repeat it with whole numbe
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -60,19 +60,10 @@ class Rules:
             low, high = self.min_share / UNIT, self.max_share / UNIT
             raise InputError(f"min_share {low:g} is above max_share {high:g}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for the manifest."""
-        return asdict(self)
 
-
-@dataclass(frozen=True)
-class Claim:
-    """What one contributor brings: the sum of quantised row weights, and what it rests on."""
-
-    units: int
-    kept: int
-    newcomer: bool = False
-    multiplier: int = UNIT
+# What each contributor brings, a line of a manifest by their name: the `units` of all rows together, how many
+# are `counted`, a `multiplier` in parts of `UNIT`, and whether they are a `newcomer`.
+Claims = Mapping[str, Mapping[str, Any]]
 
 
 def parts(name: str, text: str) -> int:
@@ -100,38 +91,38 @@ def average_row(p_correct: Floats, trusted: Bools) -> int:
     return round(math.fsum(some) / len(some) * UNIT)
 
 
-def weigh_claims(claims: Mapping[str, Claim], rules: Rules) -> dict[str, int]:
+def weigh_claims(claims: Claims, rules: Rules) -> dict[str, int]:
     """Claims as integer weights, after volume, multiplier and the cap on newcomers."""
     weights = {
-        name: claim.units * claim.multiplier * _volume_factor(claim.kept, rules.volume)
+        name: claim["units"] * claim["multiplier"] * _volume_factor(claim["counted"], rules.volume)
         for name, claim in claims.items()
     }
-    new = sum(weights[name] for name, claim in claims.items() if claim.newcomer)
+    new = sum(weights[name] for name, claim in claims.items() if claim["newcomer"])
     old = sum(weights.values()) - new
     cap = rules.newcomer_cap
     if old and new * UNIT > cap * (new + old):
         # Both groups keep their inner proportions; together newcomers get exactly the cap.
         return {
-            name: weights[name] * (cap * old if claim.newcomer else (UNIT - cap) * new)
+            name: weights[name] * (cap * old if claim["newcomer"] else (UNIT - cap) * new)
             for name, claim in claims.items()
         }
     return weights
 
 
-def shares(claims: Mapping[str, Claim], rules: Rules) -> dict[str, Fraction]:
+def shares(claims: Claims, rules: Rules) -> dict[str, Fraction]:
     """Exact share of the pool for each contributor; they sum to at most one.
 
     The sum is below one only where nobody has any weight, or where everybody, or everybody who is not new, is
     at the maximum: newcomers together never pass their cap while there are others.
     """
     weights = weigh_claims(claims, rules)
-    low = {name: 0 if claims[name].newcomer else rules.min_share for name in claims}
+    low = {name: 0 if claims[name]["newcomer"] else rules.min_share for name in claims}
     live = sorted(name for name in claims if weights[name] > 0)
     if sum(low[name] for name in live) > UNIT:
         raise InputError(f"a minimum share of {rules.min_share / UNIT:g} for {len(live)} exceeds the pool")
     high, cap = rules.max_share, Fraction(rules.newcomer_cap, UNIT)
-    new = {name: weights[name] for name in live if claims[name].newcomer}
-    old = {name: weights[name] for name in live if not claims[name].newcomer}
+    new = {name: weights[name] for name in live if claims[name]["newcomer"]}
+    old = {name: weights[name] for name in live if not claims[name]["newcomer"]}
     fixed = _bounded(old | new, low, high, Fraction(1))
     if old and sum((fixed[name] for name in new), Fraction(0)) > cap:
         # What a maximum takes from the others is not for newcomers: it stays in the pool.

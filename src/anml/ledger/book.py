@@ -1,16 +1,18 @@
-"""Double entry: every step of a settlement as entries that sum to zero, each in one transaction."""
+"""Every step of a settlement, its disputes and payouts: entries that sum to zero, in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from anml.ledger import kinds, two_people
-from anml.ledger.log import Event
-from anml.ledger.money_parts import Disputes, Settlement, Settlements
-from anml.ledger.rules_money import REASONS, below_digest, check_reversal
-from anml.ledger.state import POOL
+from anml.core.canonical import canonical
+from anml.core.errors import ConflictError, InputError
+from anml.core.money import check_currency, floor_minor
+from anml.ledger import kinds, people, two_people
+from anml.ledger.log import Event, seconds, shown_date
+from anml.ledger.money_parts import Answer, Settlement
+from anml.ledger.rules_money import below_digest, check_reversal
 from anml.ledger.writer import Writer
 
-__all__ = ["POOL", "REASONS", "Settlement"]
+LONGEST_TEXT = 4_000
 
 
 def draft(tx: Writer, proposal: Settlement) -> Event:
@@ -23,14 +25,14 @@ def draft(tx: Writer, proposal: Settlement) -> Event:
     if repeated := tx.repeated(kinds.DRAFTED, key, proposal.id, body, who):
         return repeated
     replaced = proposal.supersedes
-    if replaced is not None and tx.state.part(Settlements).get(replaced).state == "drafted":
+    if replaced is not None and tx.state.settlements.get(replaced).state == "drafted":
         withdraw(tx, replaced, who, proposal.id)
     return tx.append(kinds.DRAFTED, key, proposal.id, body, by=who)
 
 
 def free_id(tx: Writer, name: str) -> str:
     """An identifier for a settlement on this manifest: another one where an earlier try was taken back."""
-    known = tx.state.part(Settlements).found
+    known = tx.state.settlements.found
     sid, number = f"s{name[:24]}", 1
     while sid in known and known[sid].state in ("withdrawn", "reversed"):
         number += 1
@@ -38,7 +40,7 @@ def free_id(tx: Writer, name: str) -> str:
     return sid
 
 
-def withdraw(tx: Writer, sid: str, by: str | None, superseded_by: str | None = None) -> Event:
+def withdraw(tx: Writer, sid: str, by: str | None = None, superseded_by: str | None = None) -> Event:
     """Take back a draft; it can never be approved again."""
     body = {"superseded_by": superseded_by}
     return tx.append(kinds.WITHDRAWN, f"settlement/{sid}/withdrawn", sid, body, by=tx.who(by))
@@ -48,13 +50,13 @@ def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
     """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
     tx.verified()
     who = tx.who(by)
-    found = tx.state.part(Settlements).get(sid)
+    found = tx.state.settlements.get(sid)
     body = {"manifest": found.manifest, "head": found.head, "because": because.strip(),
             "below": below_digest(tx.state.below(found))}  # fmt: skip
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated(kinds.APPROVED, key, sid, body, who):
         return repeated
-    if found.supersedes and tx.state.part(Settlements).get(found.supersedes).state == "posted":
+    if found.supersedes and tx.state.settlements.get(found.supersedes).state == "posted":
         _reverse_all(tx, found.supersedes, sid)
     made = tx.append(kinds.APPROVED, key, sid, body, sid, who)
     for pid, (_, facts) in sorted(tx.state.owed.credits.items()) if tx.state.owed else ():
@@ -71,9 +73,9 @@ def release(
     """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
     tx.verified()
     who = tx.who(by)
-    found = tx.state.part(Settlements).expect(sid, "posted")
+    found = tx.state.settlements.expect(sid, "posted")
     held = tx.state.balances.of_kind("held:", found.currency, sid)
-    waiting = tx.state.part(Disputes).waiting(sid)
+    waiting = tx.state.disputes.waiting(sid)
     made = []
     for pid, r in sorted(reputations.items()):
         if held.get(pid) and pid not in waiting:
@@ -101,3 +103,115 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
         tx.append(kinds.REVERSED, f"reverse/{sid}/{pid}/all", pid, body, sid)
     body = {"superseded_by": superseded_by}
     tx.append(kinds.REVERSED_ALL, f"settlement/{sid}/reversed", sid, body, sid)
+
+
+def open_dispute(
+    tx: Writer, sid: str, pid: str, reason: str, key: str, by: str | None = None,
+    *, text: str = "", recorded_by: str | None = None, own: Mapping[str, str] | None = None,
+) -> Event:  # fmt: skip
+    """Open a dispute; without `by` the contributor's own, written down by `recorded_by`, or signed: `own`."""
+    who = tx.who(by if by is not None else recorded_by)
+    body: dict[str, Any] = {"reason": reason, "opener": "contributor" if by is None else "staff"}
+    if own is not None:
+        body |= {"key": own["key"], "signed": own["signed"]}
+    salt = None if own is None else own["salt"]
+    return _append(tx, kinds.OPENED, f"dispute/{key}", pid, body, sid, who, text, salt)
+
+
+def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str) -> Event:
+    """Answer a dispute. One that moves money stays open until a second person resolves it."""
+    who = tx.who(given.by)
+    body = {"outcome": given.outcome, "reason": given.reason, "correction": given.correction}
+    return _append(tx, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)
+
+
+def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
+    """Second person: post the correction of an answer, to what is held from the pool or back to it."""
+    tx.verified()
+    who = tx.who(by)
+    last = next(reversed(tx.state.disputes.found.get(sid, {}).get(pid, [])), None)
+    body = {"correction": last.answer.correction if last and last.answer else 0}
+    name = f"dispute/{key}/resolved"
+    if last and last.resolved and (repeated := tx.repeated(kinds.RESOLVED, name, pid, body, who)):
+        return repeated
+    return tx.append(kinds.RESOLVED, name, pid, body, sid, who)
+
+
+def _append(
+    tx: Writer, kind: str, key: str, pid: str, body: dict[str, Any], sid: str, who: str, text: str,
+    salt: str | None = None,
+) -> Event:  # fmt: skip
+    """A step with words, once: a paper differs each time it is sealed, so only the rest is compared."""
+
+    def same(said: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in said.items() if name not in ("paper", "sealed")}
+
+    if repeated := tx.repeated(kind, key, pid, body, who, same):
+        return repeated
+    return tx.append(kind, key, pid, {**body, **words(tx, pid, text, salt)}, sid, who)
+
+
+def words(tx: Writer, pid: str, text: str, salt: str | None = None) -> people.Paper:
+    """What somebody wrote about a contributor, kept where it can be erased; with their own salt if given."""
+    if not text.strip():
+        return people.NO_PAPER
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"what is written in a dispute has up to {LONGEST_TEXT} letters, got {len(text)}")
+    if pid not in tx.state.people.since:
+        raise ConflictError(f"there is no contributor {pid!r} in this ledger")
+    if salt is not None:
+        return people.attach(tx, pid, canonical({"text": text, "salt": salt}))
+    return people.attach_values(tx, pid, {"text": text.strip()})
+
+
+def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
+    """What could be paid now: the part of each payable that a bank can move, from the threshold on."""
+    check_currency(currency)
+    payable = tx.verified().state.balances.of_kind("payable:", currency)
+    floored = {pid: floor_minor(amount, currency) for pid, amount in sorted(payable.items())}
+    return {pid: amount for pid, amount in floored.items() if amount and amount >= threshold}
+
+
+def waits(tx: Writer, pid: str) -> str:
+    """Why new bank details are not paid yet; empty where they are."""
+    free = tx.state.payees.free(pid, tx.state.staff.payee_wait_days)
+    return f"new bank details: paid from {shown_date(free)}" if seconds(tx.now) < free else ""
+
+
+def send(
+    tx: Writer, batch: str, currency: str, by: str | None, threshold: int, papers: Mapping[str, people.Paper],
+    amounts: Mapping[str, int] | None = None,
+) -> Event:  # fmt: skip
+    """Send what is due to those in `papers`, each batch once; `amounts` were sent already."""
+    tx.verified()
+    who = tx.who(by)
+    body = {"currency": check_currency(currency), "threshold": threshold}
+    if repeated := tx.repeated(kinds.BATCHED, f"payout/{batch}", batch, body, who):
+        return repeated
+    for pid, amount in (due(tx, currency, threshold) if amounts is None else amounts).items():
+        if pid in papers:
+            sent = {"batch": batch, "amount": amount, **papers[pid]}
+            tx.append(kinds.SENT, f"payout/{batch}/{pid}/{currency}", pid, sent)
+    return tx.append(kinds.BATCHED, f"payout/{batch}", batch, body, by=who)
+
+
+def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid: bool) -> list[Event]:
+    """Confirm payments, or record that they came back; each payment is closed once."""
+    tx.verified()
+    found = tx.state.payouts.get(batch)
+    payments = {payment.pid: payment for payment in found.payments}
+    kind = kinds.PAID if paid else kinds.FAILED
+    made = []
+    for pid in sorted(pids):
+        if pid not in payments:
+            raise InputError(f"batch {batch} has no payment to {pid!r}")
+        body = {"batch": batch, "amount": payments[pid].amount}
+        key = f"payout/{batch}/{pid}/closed"
+        if payments[pid].state != "sent":
+            # Closed already: the same way is a repeat, another way is a conflict.
+            tx.repeated(kind, key, pid, body)
+            continue
+        made.append(tx.append(kind, key, pid, body))
+    if made:
+        tx.append(kinds.CLOSED, f"payout/{batch}/closed/{tx.next_seq}", batch, {}, by=tx.who(by))
+    return made

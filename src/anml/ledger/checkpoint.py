@@ -1,11 +1,18 @@
-"""Signed checkpoints, as transparency logs write them (C2SP tlog-checkpoint, signed-note), to keep."""
+"""Signed checkpoints, as transparency logs write them (C2SP tlog-checkpoint, signed-note), to keep.
+
+And the seal on the log's end, made with every write: its key signs number and hash of the last entry.
+"""
 
 import base64
 import hashlib
 from typing import NamedTuple
 
+import sqlalchemy as sa
+
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import keys
+from anml.ledger.log import newest
+from anml.ledger.schema import head
 
 _ED25519 = b"\x01"
 
@@ -60,3 +67,41 @@ def _signed(line: str, text: str, public: bytes) -> bool:
 
 def _key_hash(name: str, public: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:4]
+
+
+def _sealed_bytes(origin: str, seq: int, hashed: str) -> bytes:
+    return f"anml-head/1\n{origin}\n{seq}\n{hashed}\n".encode()
+
+
+def seal(connection: sa.Connection, ring: keys.KeyRing, seq: int, hashed: str) -> None:
+    """Seal the end of the log."""
+    signed = ring.log.sign(_sealed_bytes(ring.origin, seq, hashed))
+    values = {"seq": seq, "hash": bytes.fromhex(hashed), "sig": signed}
+    changed = connection.execute(sa.update(head).where(head.c.id == 1).values(**values))
+    if not changed.rowcount:
+        connection.execute(sa.insert(head).values(id=1, **values))
+
+
+def seal_fault(
+    connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes] | None = None
+) -> str | None:
+    """What is wrong with the seal; None where it is on the last entry, whose number and hash `last` are."""
+    seq, hashed = last or newest(connection)[:2]
+    rows = connection.execute(sa.select(head)).all()
+    if not seq and not rows:
+        return None
+    if len(rows) != 1 or (rows[0].id, rows[0].seq, rows[0].hash) != (1, seq, hashed):
+        return (
+            f"entry {seq}, the last, is not the one that the ledger's key sealed: some were added or cut off"
+        )
+    if not keys.verify(public, rows[0].sig, _sealed_bytes(origin, seq, hashed.hex())):
+        return f"the seal on entry {seq} was not made by this ledger's key"
+    return None
+
+
+def check_sealed(connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes]) -> None:
+    """An error unless the last entry is sealed."""
+    if found := seal_fault(connection, public, origin, last):
+        raise IntegrityError(
+            f"{found}; nothing may be added until `anml ledger verify` was run and understood"
+        )

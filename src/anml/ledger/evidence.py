@@ -2,39 +2,21 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.core.canonical import digest, sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.core.signals.eigentrust import reached
-from anml.core.signals.policy import Evidence, TrustRule
-from anml.core.signals.standing import EvidenceEntry
-from anml.ledger import dsse, kinds, people, trust
-from anml.ledger.dsse import EVERYTHING, PROPERTIES, batch_scope
-from anml.ledger.log import Event
+from anml.core.signals.eigentrust import endorsements, reached
+from anml.core.signals.policy import EVIDENCE, Evidence, EvidenceEntry, TrustRule
+from anml.ledger import kinds, people, signing
+from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People, TrustedKey
 from anml.ledger.reading import Reading
-from anml.ledger.records import EvidenceLog, FileLog
+from anml.ledger.records import EvidenceLog, Record
+from anml.ledger.signing import EVERYTHING, PROPERTIES, batch_scope
 from anml.ledger.state import Where, loaded
-from anml.ledger.store import Ledger
-from anml.ledger.times import moment, seconds, stamp
 from anml.ledger.writer import Writer
-
-
-class Record(NamedTuple):
-    """What is recorded, for all work (`*`), a `batch:` or an `item:`; `at` of "" is the time of recording."""
-
-    kind: str
-    pid: str
-    issuer: str
-    at: str
-    scope: str = EVERYTHING
-    until: str | None = None
-    vouched: str = "platform"
-    key: str = ""
-    paper: str = ""
-    sealed: str = ""
 
 
 def item_scope(batch: str, item: str) -> str:
@@ -48,9 +30,9 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
     for record in records:
         if record.at:
             moment(record.at)
-        body = {name: value for name, value in record._asdict().items() if name != "pid"}
+        body = {name: getattr(record, name) for name in kinds.KINDS[kinds.EVIDENCE].fields}
         # The key is a hash of the record, so the same key is the same record.
-        name = f"evidence/{digest(record._replace(sealed='')._asdict())[:32]}"
+        name = f"evidence/{digest({**body, 'pid': record.pid, 'sealed': ''})[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
     known = tx.reading.keys
     new = {key: about for key, about in bodies.items() if key not in known}
@@ -64,12 +46,12 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
     return tx.append(kinds.TAKEN, f"taken/{tx.next_seq}", about, {"what": what}, by=tx.who(by))
 
 
-def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None = None) -> list[Event]:
+def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[Event]:
     """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
-    known = tx.state.part(Keys).known
-    payload, public = dsse.unwrap(envelope, [key.public for key in known.values()])
+    known = tx.state.keys.known
+    payload, public = signing.unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)
-    said = dsse.read_attestation(payload)
+    said = signing.read_attestation(payload)
     created = stamp(said.created)
     if said.verifier != signer.owner:
         raise IntegrityError(f"the key of {signer.owner!r} signed in the name of {said.verifier!r}")
@@ -78,11 +60,9 @@ def add_envelope(tx: Writer, ledger: Ledger, envelope: bytes, until: str | None 
     kinds_said = [PROPERTIES[one_of("property", name, PROPERTIES)] for name in said.properties]
     records = []
     for pid, scope in _subjects(tx, said):
-        paper = people.attach(tx, ledger, pid, envelope)
-        records += [
-            Record(kind, pid, signer.owner, created, scope, until, "signature", signer.id, *paper)
-            for kind in kinds_said
-        ]
+        paper = people.attach(tx, pid, envelope)
+        behind = ("signature", signer.id, paper["paper"], paper["sealed"])
+        records += [Record(kind, pid, signer.owner, created, scope, until, *behind) for kind in kinds_said]
     return add(tx, records)
 
 
@@ -96,14 +76,9 @@ def raw(where: Where) -> dict[str, list[Evidence]]:
             vouched = "nobody"
         until = None if e.until is None else seconds(e.until)
         issuer = known_people.resolve(e.issuer)
-        found[pid].append(Evidence(e.seq, e.kind, pid, issuer, seconds(e.at), until, vouched, e.scope))
+        kind = one_of("kind of evidence", e.kind, EVIDENCE)
+        found[pid].append(Evidence(e.seq, kind, pid, issuer, seconds(e.at), until, vouched, e.scope))
     return found
-
-
-# Flags that a platform itself raised or lifted count without a name behind them; praise never does.
-_UNNAMED = frozenset(
-    {"review-rejected", "retracted", "reinstated", "concern", "correction", "signature-invalid"}
-)
 
 
 def of(
@@ -117,10 +92,10 @@ def of(
     found, since = raw(where), loaded(People, where).since
     when = max((e.at for records in found.values() for e in records), default=0.0) if at is None else at
     # Whose word counts: the roots, and whom trust reaches from them (EigenTrust above zero).
-    standing = reached(trust.votes(found, when), trust.roots(where, rule or TrustRule()))
+    standing = reached(votes(found, when), roots(where, rule or TrustRule()))
 
     def weighed(e: Evidence) -> Evidence:
-        unnamed = e.issuer not in since and e.kind in _UNNAMED
+        unnamed = e.issuer not in since and EVIDENCE[e.kind].unnamed
         counts = e.issuer in standing or unnamed or e.kind == "agreement"
         return e if counts or e.vouched == "nobody" else e._replace(vouched="nobody")
 
@@ -138,7 +113,7 @@ def by_scope(records: Iterable[Evidence]) -> dict[str, list[Evidence]]:
 
 def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
-    known = reading.state.part(Keys).known
+    known = reading.state.keys.known
     records = {e.id: e for found in of(reading.state, pids).values() for e in found}
     return {
         e.seq: EvidenceEntry(records[e.seq], _signature(e.body, e.at, known), e.body["paper"])
@@ -155,7 +130,7 @@ def _signature(body: Mapping[str, Any], received: str, known: Mapping[str, Trust
     return f"verified with key {key.id}"
 
 
-def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
+def _subjects(tx: Writer, said: signing.Attestation) -> list[tuple[str, str]]:
     """The contributors and scopes that an attestation is about."""
     found: list[tuple[str, str]] = []
     for name, value in said.subjects:
@@ -166,10 +141,37 @@ def _subjects(tx: Writer, said: dsse.Attestation) -> list[tuple[str, str]]:
             tx.state.people.require(pid)
             found.append((pid, EVERYTHING))
         else:
-            given = tx.state.part(FileLog).found
+            given = tx.state.files.found
             pids = [pid for pid, own in given.items() if value in (batch for batch, _ in own)]
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")
             gone = tx.state.people.erased
             found += [(pid, batch_scope(value)) for pid in pids if pid not in gone]
     return found
+
+
+def votes(found: Mapping[str, Iterable[Evidence]], at: float) -> dict[tuple[str, str], float]:
+    """How far each vouches for each at one moment: what was accepted less what was rejected, not below 0."""
+    sums: dict[tuple[str, str], float] = {}
+    for pid, records in found.items():
+        for e in records:
+            stands = e.vouched != "nobody" and e.at <= at and (e.until is None or at < e.until)
+            if stands and EVIDENCE[e.kind].vote and e.issuer != pid:
+                sums[e.issuer, pid] = sums.get((e.issuer, pid), 0.0) + EVIDENCE[e.kind].vote
+    return {pair: value for pair, value in sums.items() if value > 0}
+
+
+def roots(where: Where, rule: TrustRule) -> tuple[str, ...]:
+    """Everybody who is trusted beforehand."""
+    people = loaded(People, where)
+    keys = loaded(Keys, where).known.values()
+    owners = {key.owner for key in keys if not key.compromised and key.owner not in people.since}
+    named = {people.resolve(pid) for pid in people.reviewers if pid not in people.erased}
+    return tuple(sorted(owners | named | {people.resolve(name) for name in rule.roots}))
+
+
+def endorsed(
+    found: Mapping[str, Iterable[Evidence]], at: float, rule: TrustRule, trusted: Iterable[str]
+) -> dict[str, float]:
+    """Good events that the trust in each contributor stands for; none without pre-trusted people."""
+    return endorsements(votes(found, at), trusted, rule.events, rule.restart)

@@ -27,12 +27,16 @@ PAID, FAILED, CLOSED = "payout.paid", "payout.failed", "payout.closed"
 
 
 class Kind(NamedTuple):
-    """Who may sign an entry (None: a later signature covers it), its fields, and those added `later`."""
+    """Who may sign an entry (None: a later signature covers it), its fields, and those added `later`.
+
+    Where two people take the step, `asks` are the roles of who proposes it, and who confirms it signs.
+    """
 
     roles: tuple[str, ...] | None
     fields: dict[str, type]
     covers: tuple[str, ...] = ()
     later: Mapping[str, type] = MappingProxyType({})
+    asks: tuple[str, ...] = ()
 
 
 ANYBODY = ROLES
@@ -49,26 +53,28 @@ KINDS: dict[str, Kind] = {
          "payee_wait_days": int, "appeals": str},
         later={"recovery": str, "decisions": bool},
     ),
-    STAFF_ADDED: Kind((ADMIN,), {"public": str, "roles": list, "proposal": int}),
+    STAFF_ADDED: Kind((ADMIN,), {"public": str, "roles": list, "proposal": int}, asks=(ADMIN,)),
     STAFF_REMOVED: Kind((ADMIN,), {"compromised": bool}),
     # By two people, or by one with the recovery key, whose signature it holds then.
-    STAFF_RENEWED: Kind((ADMIN,), {"public": str, "proposal": int, "recovery": str}),
-    CLOCK: Kind((ADMIN,), {"proposal": int}),
+    STAFF_RENEWED: Kind((ADMIN,), {"public": str, "proposal": int, "recovery": str}, asks=(ADMIN,)),
+    CLOCK: Kind((ADMIN,), {"proposal": int}, asks=ANYBODY),
     KEY_TRUSTED: Kind(
         ANYBODY,
         {"owner": str, "public": str, "may": list, "since": str, "until": object, "proposal": int},
+        asks=(ADMIN,),
     ),
     KEY_REVOKED: Kind((ADMIN,), {"compromised": bool}),
-    NAMED: Kind(ANYBODY, {"on": bool, "proposal": int}),
+    NAMED: Kind(ANYBODY, {"on": bool, "proposal": int}, asks=(ADMIN, REVIEWER)),
     PROPOSED: Kind(ANYBODY, {"step": str, "body": dict, **_PAPER}),
     DROPPED: Kind(ANYBODY, {"proposal": int}),
     REGISTERED: Kind(None, {"record": str, "account": str}),
     MAPPED: Kind((REVIEWER, ADMIN), {"record": str, "account": str, "digest": str, "proposal": int},
-                 (REGISTERED,)),
+                 (REGISTERED,), asks=(REVIEWER, ADMIN)),
     CHANGED: Kind(ANYBODY, {"record": str}),
-    PAYEE_SET: Kind((PAYER, APPROVER, ADMIN), {"record": str, "payee": str, "digest": str, "proposal": int}),
-    MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,)),
-    ERASED: Kind((ADMIN,), {"reason": str, "also": list}, later={"proposal": int}),
+    PAYEE_SET: Kind((PAYER, APPROVER, ADMIN), {"record": str, "payee": str, "digest": str, "proposal": int},
+                    asks=(PAYER, APPROVER, ADMIN)),
+    MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,), asks=(REVIEWER, ADMIN)),
+    ERASED: Kind((ADMIN,), {"reason": str, "also": list}, later={"proposal": int}, asks=(ADMIN,)),
     CONTRIBUTION: Kind(None, {"batch": str, "source": str, "domain": str, "rows": int, **_PAPER}),
     EVIDENCE: Kind(
         None,
@@ -99,7 +105,7 @@ KINDS: dict[str, Kind] = {
     # Somebody decided that an amount stays held: which evidence was shown to them, and why in their words.
     KEPT: Kind(None, {"evidence": list, **_PAPER}),
     RELEASED_ALL: Kind((APPROVER, PAYER), {}, (RELEASED, KEPT)),
-    REVERSED: Kind((APPROVER,), {"reason": str, "amount": int, "proposal": int}),
+    REVERSED: Kind((APPROVER,), {"reason": str, "amount": int, "proposal": int}, asks=(APPROVER,)),
     # With `signed` the contributor's own key stands behind it, beside who of the staff wrote it down.
     OPENED: Kind(ANYBODY, {"reason": str, "opener": str, **_PAPER}, later={"key": str, "signed": str}),
     ANSWERED: Kind((REVIEWER, APPROVER), {"outcome": str, "reason": str, "correction": int, **_PAPER}),
@@ -112,18 +118,7 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 # Steps that one person proposes and another confirms, and the roles of who proposes.
-TWO_PEOPLE: dict[str, tuple[str, ...]] = {
-    STAFF_ADDED: (ADMIN,),
-    STAFF_RENEWED: (ADMIN,),
-    CLOCK: ANYBODY,
-    ERASED: (ADMIN,),
-    KEY_TRUSTED: (ADMIN,),
-    NAMED: (ADMIN, REVIEWER),
-    PAYEE_SET: (PAYER, APPROVER, ADMIN),
-    MAPPED: (REVIEWER, ADMIN),
-    MERGED: (REVIEWER, ADMIN),
-    REVERSED: (APPROVER,),
-}
+TWO_PEOPLE = {kind: about.asks for kind, about in KINDS.items() if about.asks}
 # Decide over money, people or keys: all tables are held against the log again, also where nobody wrote since.
 VERIFIED = frozenset((
     STAFF_ADDED, STAFF_RENEWED, CLOCK, KEY_TRUSTED, NAMED, MAPPED, PAYEE_SET, MERGED, ERASED, DRAFTED,

@@ -8,8 +8,7 @@ from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.manifest import MARKS
 from anml.core.signals.track_record import DAY
 from anml.ledger import kinds
-from anml.ledger.log import Event
-from anml.ledger.times import seconds
+from anml.ledger.log import Event, seconds
 
 _STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED_ALL: "reversed"}
 
@@ -117,15 +116,6 @@ class Answer(NamedTuple):
     text: str = ""
 
 
-class Kept(NamedTuple):
-    """A decision that an amount stays held: when, by whom, over which evidence, and their words for it."""
-
-    at: str
-    by: str
-    evidence: tuple[int, ...]
-    paper: str
-
-
 # So many days somebody has for an answer, and for an appeal against what was decided after the window.
 DAYS = 14
 
@@ -180,7 +170,7 @@ class Disputes:
     def __init__(self) -> None:
         self.found: dict[str, dict[str, list[Dispute]]] = {}
         self.added: dict[str, int] = {}
-        self.kept: dict[tuple[str, str], Kept] = {}
+        self.kept: dict[tuple[str, str], Event] = {}
         self.decided: dict[tuple[str, str], str] = {}
         # Who gets less than their rows alone would be paid, by settlement.
         self.below: dict[str, frozenset[str]] = {}
@@ -200,7 +190,7 @@ class Disputes:
             place = (e.settlement, e.subject)
             self.decided[place] = e.at
             if e.kind == kinds.KEPT:
-                self.kept[place] = Kept(e.at, "", tuple(e.body["evidence"]), e.body["paper"])
+                self.kept[place] = e
 
     def until(self, found: Settlement, pid: str) -> float:
         """Until when somebody may appeal: while the window is open, and for a while after a decision."""
@@ -220,6 +210,12 @@ class Disputes:
         else:
             own[-1] = own[-1]._replace(resolved=e.at, resolved_by=e.by)
             self.added[e.settlement] = self.added.get(e.settlement, 0) + max(body["correction"], 0)
+
+    @property
+    def every(self) -> list[Dispute]:
+        """All disputes of all settlements, oldest first."""
+        found = (d for by in self.found.values() for own in by.values() for d in own)
+        return sorted(found, key=lambda d: d.opened)
 
     def waiting(self, sid: str) -> set[str]:
         """Contributors with an open dispute in a settlement."""

@@ -1,23 +1,14 @@
-"""What the log means so far, in parts that fold entries one by one for who writes, verifies or reads."""
+"""What the log means so far, in parts that fold entries one by one for who writes, verifies or reads.
 
-from typing import NamedTuple, Protocol
+Each names the `KINDS` of entries that it follows, which were checked before.
+"""
+
+from typing import NamedTuple
 
 from anml.core.errors import ConflictError, InputError
 from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event
-from anml.ledger.times import seconds
-
-
-class StatePart(Protocol):
-    """Something that follows the log."""
-
-    @property
-    def KINDS(self) -> tuple[str, ...]:
-        """The kinds of entries it follows."""
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry that was checked before."""
+from anml.ledger.log import Event, seconds
 
 
 class Member(NamedTuple):
@@ -131,52 +122,37 @@ class People:
             raise ConflictError(f"contributor {pid} was erased")
 
 
-class Proposal(NamedTuple):
-    """A step that one person proposed and another has to confirm."""
-
-    seq: int
-    step: str
-    subject: str
-    body: dict[str, object]
-    settlement: str
-    by: str
-    at: str
-    paper: str
-    sealed: str
-    state: str = "open"
-
-
 class Proposals:
-    """Steps that wait for a second person."""
+    """Steps that one person proposed and another has to confirm, and what became of them."""
 
     KINDS = (kinds.PROPOSED, kinds.DROPPED, *kinds.TWO_PEOPLE)
 
     def __init__(self) -> None:
-        self.made: dict[int, Proposal] = {}
+        self.made: dict[int, Event] = {}
+        self.ended: dict[int, str] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
-        body = e.body
         if e.kind == kinds.PROPOSED:
-            self.made[e.seq] = Proposal(
-                e.seq, body["step"], e.subject, body["body"], e.settlement, e.by, e.at, body["paper"],
-                body["sealed"],
-            )  # fmt: skip
-        elif body.get("proposal"):
-            state = "dropped" if e.kind == kinds.DROPPED else "confirmed"
-            self.made[body["proposal"]] = self.made[body["proposal"]]._replace(state=state)
+            self.made[e.seq] = e
+        elif e.body.get("proposal"):
+            self.ended[e.body["proposal"]] = "dropped" if e.kind == kinds.DROPPED else "confirmed"
         if e.kind == kinds.CLOCK:
             # What was proposed ahead of time lapses from now on.
             self.made = {seq: one._replace(at=min(one.at, e.at)) for seq, one in self.made.items()}
 
-    def open(self, number: int) -> Proposal:
+    @property
+    def waiting(self) -> list[Event]:
+        """Those that nobody confirmed or dropped, oldest first."""
+        return [one for seq, one in self.made.items() if seq not in self.ended]
+
+    def open(self, number: int) -> Event:
         """An open proposal by the number of its entry."""
-        found = self.made.get(number)
-        if found is None:
+        if number not in self.made:
             raise InputError(f"there is no proposal {number} in this ledger")
-        if found.state != "open":
-            raise ConflictError(f"proposal {number} was {found.state} already")
-        return found
+        if number in self.ended:
+            raise ConflictError(f"proposal {number} was {self.ended[number]} already")
+        return self.made[number]
 
 
 class Payees:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,11 +10,9 @@ from anml.core.canonical import canonical, sha256
 from anml.core.errors import ConflictError
 from anml.ledger import kinds
 from anml.ledger.engine import scrub
-from anml.ledger.holdings import alias_digest, open_paper, record_digest
 from anml.ledger.keys import KeyRing, seal, unseal
 from anml.ledger.log import Event
-from anml.ledger.parts import Payees
-from anml.ledger.reading import Reading
+from anml.ledger.reading import Reading, alias_digest, open_paper, record_digest
 from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Writer
@@ -25,32 +23,29 @@ PAYEE = "payee"
 DETAILS = ("name", "iban", "bic")
 
 
-class Paper(NamedTuple):
-    """A paper about somebody, as the log names it: its hash, and the hash of what is stored of it."""
-
-    paper: str = ""
-    sealed: str = ""
+# A paper about somebody, as the log names it: its hash, and the hash of what is stored of it.
+Paper = dict[str, str]
+NO_PAPER: Paper = {"paper": "", "sealed": ""}
 
 
-def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -> dict[str, str]:
+def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]:
     """The identifiers of these accounts of `source`, new ones made where needed."""
-    handles = {name: ledger.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
-    known = _owners(tx, list(handles.values()))
+    handles = {name: tx.ring.handle(ACCOUNT, f"{source}\x00{name}") for name in sorted(set(accounts))}
+    known = tx.reading.held.owners
     rows: dict[sa.Table, list[dict[str, Any]]] = {person_key: [], person: [], alias: []}
     for name, handle in handles.items():
         if handle in known:
             continue
-        pid = known[handle] = ledger.new_id()
-        key, salt = ledger.entropy(32), ledger.entropy(16).hex()
-        wrapped = seal(ledger.ring.master, key, f"key/{pid}", ledger.entropy)
-        sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", ledger.entropy)
+        pid = known[handle] = tx.ledger.new_id()
+        key, salt = tx.ledger.entropy(32), tx.ledger.entropy(16).hex()
+        wrapped = seal(tx.ring.master, key, f"key/{pid}", tx.ledger.entropy)
+        sealed = seal(key, canonical({"accounts": [f"{source}:{name}"]}), f"person/{pid}", tx.ledger.entropy)
         rows[person_key].append({"pid": pid, "wrapped": wrapped})
         rows[person].append({"pid": pid, "sealed": sealed})
         rows[alias].append({"handle": handle, "pid": pid, "salt": salt})
         account = alias_digest(handle, pid, salt)
         body = {"record": record_digest(pid, wrapped, sealed), "account": account}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
-        tx.reading.held.owners[handle] = pid
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
@@ -58,24 +53,22 @@ def register(tx: Writer, ledger: Ledger, source: str, accounts: Iterable[str]) -
     return {name: people.resolve(known[handle]) for name, handle in handles.items()}
 
 
-def lookup_all(where: Reading | Writer, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
+def lookup_all(where: Reading, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
     """The identifiers of those of these accounts that are known."""
     handles = {name: ring.handle(ACCOUNT, f"{source}\x00{name}") for name in names}
-    known = _owners(where, list(handles.values()))
-    resolve = where.state.people.resolve
+    known, resolve = where.held.owners, where.state.people.resolve
     return {name: resolve(known[handle]) for name, handle in handles.items() if handle in known}
 
 
-def profile(where: sa.Connection | Writer, ring: KeyRing, pid: str) -> dict[str, Any]:
+def profile(where: sa.Connection | Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     """The personal data of a contributor; empty after erasure."""
     return profiles(where, ring, [pid]).get(pid, {})
 
 
 def profiles(
-    where: sa.Connection | Reading | Writer, ring: KeyRing, pids: Iterable[str] | None = None
+    where: sa.Connection | Reading, ring: KeyRing, pids: Iterable[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """The personal data of these contributors, or of all; of a verified ledger what it vouches for."""
-    where = where.reading if isinstance(where, Writer) else where
     if isinstance(where, Reading):
         known = where.held.profiles
         wanted = known if pids is None else set(pids) & known.keys()
@@ -95,7 +88,7 @@ def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
         for one in about.get("accounts", [])
         if any(held.owners.get(handle) == pid for handle in _handles(ring, one))
     ]
-    paper = where.state.part(Payees).paper.get(pid, "")
+    paper = where.state.payees.paper.get(pid, "")
     sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
     signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
     agreed = {name: signed[name] for name in DETAILS if name in signed}
@@ -123,52 +116,46 @@ def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, A
     return found
 
 
-def store_profile(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> str:
+def store_profile(tx: Writer, pid: str, values: dict[str, Any]) -> str:
     """Put new personal data in place of the old; returns what the log is to hold of them."""
     wrapped = _wrapped(tx.connection, pid)
-    key = unseal(ledger.ring.master, wrapped, f"key/{pid}")
-    sealed = seal(key, canonical(values), f"person/{pid}", ledger.entropy)
+    key = unseal(tx.ring.master, wrapped, f"key/{pid}")
+    sealed = seal(key, canonical(values), f"person/{pid}", tx.ledger.entropy)
     tx.connection.execute(sa.update(person).where(person.c.pid == pid).values(sealed=sealed))
     tx.reading.held.profiles[pid] = (wrapped, sealed)
     return record_digest(pid, wrapped, sealed)
 
 
-def add_alias(tx: Writer, ledger: Ledger, namespace: str, value: str, pid: str) -> str:
+def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
     """Let a name lead to a contributor; returns what the log is to hold of it."""
-    handle, salt = ledger.ring.handle(namespace, value), ledger.entropy(16).hex()
+    handle, salt = tx.ring.handle(namespace, value), tx.ledger.entropy(16).hex()
     tx.connection.execute(sa.insert(alias).values(handle=handle, pid=pid, salt=salt))
     tx.reading.held.owners[handle] = pid
     return alias_digest(handle, pid, salt)
 
 
-def change_email(tx: Writer, ledger: Ledger, pid: str, email: str, by: str | None) -> Event:
+def change_email(tx: Writer, pid: str, email: str, by: str | None) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
-    body = {"record": store_profile(tx, ledger, pid, profile(tx, ledger.ring, pid) | {"email": email})}
+    body = {"record": store_profile(tx, pid, profile(tx.reading, tx.ring, pid) | {"email": email})}
     return tx.append(kinds.CHANGED, f"contributor/{pid}/{tx.next_seq}", pid, body, by=tx.who(by))
 
 
-def owner_of_account(tx: Writer, ledger: Ledger, iban: str) -> str | None:
-    """Whose bank account this is; None where it is nobody's."""
-    handle = ledger.ring.handle(PAYEE, iban)
-    return _owners(tx, [handle]).get(handle)
-
-
-def attach(tx: Writer, ledger: Ledger, pid: str, data: bytes) -> Paper:
+def attach(tx: Writer, pid: str, data: bytes) -> Paper:
     """Keep a paper about a contributor where it can be erased; returns its hashes for the log."""
     name = sha256(data)
     sealed = _sealed(tx.connection, pid, name)
     if sealed is None:
-        key = unseal(ledger.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
-        sealed = seal(key, data, f"document/{pid}/{name}", ledger.entropy)
+        key = unseal(tx.ring.master, _wrapped(tx.connection, pid), f"key/{pid}")
+        sealed = seal(key, data, f"document/{pid}/{name}", tx.ledger.entropy)
         tx.connection.execute(sa.insert(person_document).values(sha256=name, pid=pid, sealed=sealed))
-    return Paper(name, sha256(sealed))
+    return {"paper": name, "sealed": sha256(sealed)}
 
 
 def paper_of(connection: sa.Connection, pid: str, name: str) -> Paper:
     """A paper that is kept already, as the log names it; none where `name` is empty."""
     sealed = _sealed(connection, pid, name)
-    return Paper() if sealed is None else Paper(name, sha256(sealed))
+    return NO_PAPER if sealed is None else {"paper": name, "sealed": sha256(sealed)}
 
 
 def _sealed(connection: sa.Connection, pid: str, name: str) -> bytes | None:
@@ -176,9 +163,9 @@ def _sealed(connection: sa.Connection, pid: str, name: str) -> bytes | None:
     return connection.scalar(sa.select(person_document.c.sealed).where(place))
 
 
-def attach_values(tx: Writer, ledger: Ledger, pid: str, values: dict[str, Any]) -> Paper:
+def attach_values(tx: Writer, pid: str, values: dict[str, Any]) -> Paper:
     """Keep plain values about a contributor; salted, so that nobody can guess at them from the log."""
-    return attach(tx, ledger, pid, canonical({**values, "salt": ledger.entropy(16).hex()}))
+    return attach(tx, pid, canonical({**values, "salt": tx.ledger.entropy(16).hex()}))
 
 
 def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> bytes | None:
@@ -190,10 +177,19 @@ def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> b
 
 
 def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
-    """A paper that holds plain values; nothing where it was erased or there is none."""
+    """What a sealed paper says, without its salt; nothing where it was erased or there is none."""
     data = attached(connection, ring, pid, name) if name else None
     found: dict[str, Any] = json.loads(data) if data else {}
-    return found
+    return {key: value for key, value in found.items() if key != "salt"}
+
+
+def texts(
+    connection: sa.Connection, ring: KeyRing | None, papers: Iterable[tuple[str, str]]
+) -> dict[str, str]:
+    """What people wrote, by the hash of the paper, given whom each is about; nothing without the keys."""
+    if ring is None:
+        return {}
+    return {name: attached_values(connection, ring, pid, name).get("text", "") for pid, name in papers}
 
 
 def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
@@ -223,12 +219,6 @@ def delete(tx: Writer, pid: str) -> None:
         tx.connection.execute(sa.delete(table).where(table.c.pid.in_(whole)))
     # A program that goes on knows them no more either.
     held.owners = {handle: one for handle, one in held.owners.items() if one not in whole}
-
-
-def _owners(where: Reading | Writer, handles: list[str]) -> dict[str, str]:
-    """Whose names these are, as the ledger was verified."""
-    known = (where.reading if isinstance(where, Writer) else where).held.owners
-    return {handle: known[handle] for handle in handles if handle in known}
 
 
 def _wrapped(connection: sa.Connection, pid: str) -> bytes:

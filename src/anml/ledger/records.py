@@ -1,27 +1,121 @@
-"""What the log means so far, of records that come in numbers: evidence, scores, rows that were settled."""
+"""What the log means so far, of what comes in numbers: evidence, scores, settled rows, balances, credits."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
 
 from anml.core.settle import UNIT
 from anml.core.signals.track_record import Scored
 from anml.ledger import kinds
-from anml.ledger.log import Event
-from anml.ledger.times import seconds
+from anml.ledger.log import Event, Posting, seconds
+from anml.ledger.schema import posting
+from anml.ledger.signing import EVERYTHING
+
+Account = tuple[str, str, str]
+# Accounts that belong to one settlement each.
+_BY_SETTLEMENT = ("held:", "funding:")
 
 
-class Recorded(NamedTuple):
-    """One piece of evidence as it was recorded: times as text, `received` by the log."""
+def account_of(item: Posting, settlement: str) -> Account:
+    """Account, currency, and the settlement where the account is one of it."""
+    return item.account, item.currency, settlement if item.account.startswith(_BY_SETTLEMENT) else ""
 
-    seq: int
-    pid: str
+
+class Balances:
+    """Micro-units by account."""
+
+    def __init__(self) -> None:
+        self._known: dict[Account, int] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in the money of one entry."""
+        for item in e.postings:
+            account = account_of(item, e.settlement)
+            self._known[account] = self._known.get(account, 0) + item.amount
+
+    def get(self, account: str, currency: str, settlement: str = "") -> int:
+        """What is on one account."""
+        return self._known.get(account_of(Posting(account, currency, 0), settlement), 0)
+
+    def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
+        """What is on all accounts of one kind, by what follows the prefix."""
+        kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
+        return {
+            account.removeprefix(prefix): amount
+            for (account, *rest), amount in self._known.items()
+            if account.startswith(prefix) and tuple(rest) == kind
+        }
+
+    def differs(self, connection: sa.Connection) -> bool:
+        """Whether the table beside the log adds up to something else."""
+        columns = (posting.c.account, posting.c.currency, posting.c.settlement)
+        query = sa.select(*columns, sa.func.sum(posting.c.amount)).group_by(*columns)
+        sums: dict[Account, int] = {}
+        for account, currency, settlement, amount in connection.execute(query):
+            key = account_of(Posting(account, currency, 0), settlement)
+            sums[key] = sums.get(key, 0) + int(amount)
+        every = sums.keys() | self._known.keys()
+        return any(sums.get(key, 0) != self._known.get(key, 0) for key in every)
+
+    def accounts(self, *names: str) -> list[Account]:
+        """These accounts by currency and settlement."""
+        return sorted(key for key in self._known if key[0] in names)
+
+
+class Credits:
+    """What each contributor was credited in a settlement, and what is left of it after reversals."""
+
+    KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
+
+    def __init__(self) -> None:
+        self.given: dict[tuple[str, str], dict[str, Any]] = {}
+        self._net: dict[tuple[str, str], int] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        place = (e.settlement, e.subject)
+        if e.kind == kinds.CREDITED:
+            self.given[place] = e.body
+        # What the entry took out of the pool for its subject.
+        given = -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))
+        self._net[place] = self._net.get(place, 0) + given
+
+    def facts(self, sid: str, pid: str) -> dict[str, Any] | None:
+        """The facts of a credit; None where there is none."""
+        return self.given.get((sid, pid))
+
+    def of(self, sid: str) -> dict[str, dict[str, Any]]:
+        """The facts of all credits of a settlement."""
+        return {pid: facts for (s, pid), facts in self.given.items() if s == sid}
+
+    def net(self, sid: str, pid: str) -> int:
+        """What a contributor got out of a settlement after returns, corrections and reversals."""
+        return self._net.get((sid, pid), 0)
+
+    def left(self, sid: str) -> dict[str, int]:
+        """What everybody has left of a settlement."""
+        found = {pid: self.net(sid, pid) for pid in sorted(self.of(sid))}
+        return {pid: amount for pid, amount in found.items() if amount}
+
+
+class Record(NamedTuple):
+    """One piece of evidence, on all work (`*`), a `batch:` or an `item:`; `at` of "" is when it is recorded.
+
+    In the log it has its number, and the time when it was `received`.
+    """
+
     kind: str
+    pid: str
     issuer: str
     at: str
-    until: str | None
-    vouched: str
-    scope: str
-    key: str
-    received: str
+    scope: str = EVERYTHING
+    until: str | None = None
+    vouched: str = "platform"
+    key: str = ""
+    paper: str = ""
+    sealed: str = ""
+    seq: int = 0
+    received: str = ""
 
 
 class EvidenceLog:
@@ -30,7 +124,7 @@ class EvidenceLog:
     KINDS = (kinds.EVIDENCE, kinds.CLOCK)
 
     def __init__(self) -> None:
-        self.found: list[Recorded] = []
+        self.found: list[Record] = []
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -41,11 +135,7 @@ class EvidenceLog:
                 for one in self.found
             ]
             return
-        b = e.body
-        self.found.append(
-            Recorded(e.seq, e.subject, b["kind"], b["issuer"], b["at"], b["until"], b["vouched"], b["scope"],
-                     b["key"], e.at)
-        )  # fmt: skip
+        self.found.append(Record(pid=e.subject, seq=e.seq, received=e.at, **e.body))
 
 
 class FileLog:
@@ -62,12 +152,13 @@ class FileLog:
 
 
 class ScoreLog:
-    """All scored work: contributor, domain and score."""
+    """All scored work: contributor, domain and score; and the judgements that were counted, each once."""
 
     KINDS = (kinds.SCORED, kinds.CLOCK)
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str, Scored]] = []
+        self.judged: dict[str, set[tuple[str, str]]] = {}
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -78,23 +169,7 @@ class ScoreLog:
         b = e.body
         scored = Scored(seconds(b["at"]), b["quality"] / UNIT, b["source"], b["batch"], b["rows"] / b["of"])
         self.found.append((e.subject, b["domain"], scored))
-
-
-class SettledLog:
-    """Rows that were paid for, by contributor and settlement, and the settlements that were taken back."""
-
-    KINDS = (kinds.CREDITED, kinds.REVERSED_ALL)
-
-    def __init__(self) -> None:
-        self.counted: list[tuple[str, str, int]] = []
-        self.void: set[str] = set()
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry."""
-        if e.kind == kinds.CREDITED:
-            self.counted.append((e.subject, e.settlement, e.body["counted"]))
-        else:
-            self.void.add(e.subject)
+        self.judged.setdefault(e.subject, set()).update((b["source"], item) for item in b["items"])
 
 
 class Trail:
@@ -124,6 +199,3 @@ class Trail:
         self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
         if e.kind != kinds.CREDITED and not e.by:
             self._open.append(e.seq)
-
-
-RECORDS = (EvidenceLog, FileLog, ScoreLog, SettledLog, Trail)

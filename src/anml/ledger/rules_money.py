@@ -13,13 +13,11 @@ from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting
-from anml.ledger.money_parts import Disputes, Settlement, Settlements, read_manifest
+from anml.ledger.log import Event, Posting, seconds, shown_date
+from anml.ledger.money_parts import Settlement, read_manifest
 from anml.ledger.parts import People
-from anml.ledger.records import EvidenceLog
 from anml.ledger.rules_staff import confirmed, second_person
 from anml.ledger.state import POOL, State
-from anml.ledger.times import seconds, shown_date
 
 LONGEST_WINDOW = 3_650
 LONGEST_REASON = 500
@@ -40,7 +38,7 @@ def _drafted(state: State, e: Event) -> None:
     if state.strict:
         one_line("the name of a project", body["project"])
         one_line("the reason to accept a doubtful run", body["accepted"] or "")
-    known = state.part(Settlements)
+    known = state.settlements
     if e.subject in known.found:
         raise ConflictError(f"there is a settlement {e.subject} already")
     made = read_manifest(state.documents, Settlement(id=e.subject, state="", posted=None, by=e.by, **body))
@@ -77,16 +75,16 @@ def _rows_by_person(people: People, made: dict[str, Any]) -> Counter[str]:
 
 
 def _withdrawn(state: State, e: Event) -> None:
-    state.part(Settlements).expect(e.subject, "drafted")
+    state.settlements.expect(e.subject, "drafted")
 
 
 def _approved(state: State, e: Event) -> list[Posting]:
     sid = e.subject
-    found = state.part(Settlements).expect(sid, "drafted")
+    found = state.settlements.expect(sid, "drafted")
     if (e.body["manifest"], e.body["head"], e.settlement) != (found.manifest, found.head, sid):
         raise IntegrityError("it approves another manifest than the draft's")
     second_person(state, found.by, e, "drafted this settlement; a second person must approve it")
-    replaced = state.part(Settlements).get(found.supersedes).state if found.supersedes else ""
+    replaced = state.settlements.get(found.supersedes).state if found.supersedes else ""
     if replaced == "posted":
         raise IntegrityError(f"settlement {found.supersedes}, which it replaces, still stands")
     if state.strict and replaced == "reversed" and not state.open:
@@ -135,22 +133,22 @@ def _unallocated(state: State, e: Event) -> list[Posting]:
 
 
 def _reversed_all(state: State, e: Event) -> None:
-    found = state.part(Settlements).expect(e.subject, "posted")
+    found = state.settlements.expect(e.subject, "posted")
     if state.credits.left(found.id):
         raise IntegrityError(f"credits of settlement {found.id} still stand")
-    by = state.part(Settlements).get(e.body["superseded_by"])
+    by = state.settlements.get(e.body["superseded_by"])
     if (by.supersedes, by.state, e.settlement) != (found.id, "drafted", found.id):
         raise IntegrityError(f"settlement {by.id} does not replace {found.id}")
 
 
 def _released(state: State, e: Event) -> list[Posting]:
     sid, pid = e.settlement, e.subject
-    found = state.part(Settlements).expect(sid, "posted")
+    found = state.settlements.expect(sid, "posted")
     if seconds(e.at) < found.window_end:
         raise ConflictError(
             f"the dispute window of settlement {sid} is open until {shown_date(found.window_end)}"
         )
-    if pid in state.part(Disputes).waiting(sid):
+    if pid in state.disputes.waiting(sid):
         raise ConflictError(f"contributor {pid} has an open dispute in {sid}")
     facts, amount = state.credits.facts(sid, pid), state.balances.get(f"held:{pid}", found.currency, sid)
     if facts is None or amount <= 0:
@@ -177,10 +175,10 @@ def returned(facts: dict[str, Any], now: int, amount: int) -> int:
 def _kept(state: State, e: Event) -> None:
     """An amount stays held: over evidence about this person, that whoever decides it was shown."""
     sid, pid = e.settlement, e.subject
-    found = state.part(Settlements).expect(sid, "posted")
+    found = state.settlements.expect(sid, "posted")
     if state.balances.get(f"held:{pid}", found.currency, sid) <= 0:
         raise IntegrityError(f"nothing is held for {pid} in {sid}")
-    known = {one.seq for one in state.part(EvidenceLog).found if one.pid in state.people.same(pid)}
+    known = {one.seq for one in state.evidence.found if one.pid in state.people.same(pid)}
     if not e.body["evidence"] or not known.issuperset(e.body["evidence"]):
         raise IntegrityError("an amount is kept back over evidence about this contributor, and no other")
 
@@ -195,7 +193,7 @@ def _released_all(state: State, e: Event) -> None:
 def check_reversal(state: State, sid: str, pid: str, amount: int, reason: str) -> Settlement:
     """A settlement that is posted, of which somebody has at least this amount to take back."""
     one_of("reason", reason, REASONS)
-    found, left = state.part(Settlements).expect(sid, "posted"), state.credits.net(sid, pid)
+    found, left = state.settlements.expect(sid, "posted"), state.credits.net(sid, pid)
     if not 0 < amount <= left:
         raise ConflictError(f"1 to {left} micro-units of {pid} in {sid} can be reversed, got {amount}")
     return found

@@ -12,13 +12,10 @@ from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.core.signals.policy import VOUCHED
 from anml.core.signals.track_record import SOURCES
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting
-from anml.ledger.money_parts import Disputes, Payouts
-from anml.ledger.parts import Keys
+from anml.ledger.log import Event, Posting, moment
 from anml.ledger.rules_money import move
 from anml.ledger.rules_staff import confirmed
 from anml.ledger.state import State
-from anml.ledger.times import moment
 
 # What records can come from.
 TAKEN_FROM = ("import", "run", "attestation")
@@ -69,14 +66,14 @@ def _erased(state: State, e: Event) -> None:
 
 def asks(state: State, pid: str) -> bool:
     """Whether somebody waits for an answer, which an erasure would leave nobody to give to."""
-    known, own = state.part(Disputes), set(state.people.same(pid))
+    known, own = state.disputes, set(state.people.same(pid))
     return any(own & known.waiting(sid) for sid in known.found)
 
 
 def open_money(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:
     """Micro-units, held, payable or on their way, that an erasure would leave; not what no bank can move."""
     found = Counter[str]()
-    known = state.part(Payouts)
+    known = state.payouts
     for one in state.people.same(pid):
         for batch, payments in known.payments.items() if sent else ():
             if one in payments and payments[one].state == "sent":
@@ -110,11 +107,11 @@ def _evidence(state: State, e: Event) -> None:
     if (body["vouched"] == "signature") != bool(body["key"]):
         raise IntegrityError("evidence with a signature names the key of it, and no other does")
     if not body["key"]:
-        signs = body["issuer"] not in state.people.since and body["issuer"] in state.part(Keys).owners
+        signs = body["issuer"] not in state.people.since and body["issuer"] in state.keys.owners
         if signs and body["vouched"] != "nobody":
             raise IntegrityError(f"{body['issuer']!r} has a key and signs what it says; this is not signed")
         return
-    known = state.part(Keys).known.get(body["key"])
+    known = state.keys.known.get(body["key"])
     if known is None or known.owner != body["issuer"]:
         raise IntegrityError(f"the key {body['key']!r} is not one of {body['issuer']!r}")
     if body["kind"] not in known.may:

@@ -8,10 +8,8 @@ from anml.core.identifiers import owner_id, staff_id
 from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event
-from anml.ledger.parts import Keys, Proposals
+from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.state import State
-from anml.ledger.times import moment, seconds, stamp
 
 # What a second person's step adds to what was proposed.
 _ADDED = ("proposal", "record", "account", "payee", "recovery")
@@ -42,9 +40,9 @@ def confirmed(state: State, e: Event) -> None:
     number = e.body.get("proposal")
     if not number:
         raise ConflictError("this step needs two people: one proposes it and another confirms it")
-    found = state.part(Proposals).open(number)
-    same = (found.step, found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
-    if not same or any(e.body.get(name) != value for name, value in found.body.items()):
+    found = state.proposals.open(number)
+    same = (found.body["step"], found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
+    if not same or any(e.body.get(name) != value for name, value in found.body["body"].items()):
         raise IntegrityError(f"it is not what proposal {number} says")
     if state.strict and seconds(e.at) > seconds(found.at) + LAPSES_DAYS * DAY:
         raise ConflictError(f"proposal {number} is of {found.at[:10]} and has lapsed; propose it again")
@@ -86,7 +84,7 @@ def _check_own(state: State, public: bytes) -> None:
     """A key that can be somebody's: nobody else has or had it."""
     if state.staff.is_taken(public):
         raise ConflictError("this key belongs to somebody else already; each person has a key of their own")
-    if sha256(public)[:16] in state.part(Keys).known:
+    if sha256(public)[:16] in state.keys.known:
         raise ConflictError("this key vouches for contributors already; a member of staff needs another one")
 
 
@@ -137,7 +135,7 @@ def _key_trusted(state: State, e: Event) -> None:
     public = sound_key(body["public"])
     if e.subject != sha256(public)[:16]:
         raise IntegrityError("the name of the key is not that of its bytes")
-    if known := state.part(Keys).known.get(e.subject):
+    if known := state.keys.known.get(e.subject):
         was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else ""
         raise ConflictError(f"the key {e.subject} {was or f'is registered for {known.owner!r}'}")
     if owner_id(body["owner"]) != body["owner"]:
@@ -157,7 +155,7 @@ def _key_trusted(state: State, e: Event) -> None:
 
 
 def _key_revoked(state: State, e: Event) -> None:
-    known = state.part(Keys).known.get(e.subject)
+    known = state.keys.known.get(e.subject)
     if known is None:
         raise InputError(f"there is no key {e.subject!r} in this ledger")
     if known.revoked and (known.compromised or not e.body["compromised"]):
@@ -176,7 +174,7 @@ def _proposed(state: State, e: Event) -> None:
 
 
 def _dropped(state: State, e: Event) -> None:
-    state.part(Proposals).open(e.body["proposal"])
+    state.proposals.open(e.body["proposal"])
 
 
 STAFF_RULES = {

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 from anml.core.canonical import sha256
 from anml.core.signals.eigentrust import reached
-from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import Evidence, Policy, Standing, Verdict
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
-from anml.ledger import evidence, kinds, trust
-from anml.ledger.dsse import EVERYTHING
+from anml.ledger import evidence, kinds
+from anml.ledger.log import seconds
+from anml.ledger.money_parts import Settlements
 from anml.ledger.parts import People
-from anml.ledger.records import ScoreLog, SettledLog
+from anml.ledger.records import Credits, ScoreLog
+from anml.ledger.signing import EVERYTHING
 from anml.ledger.state import Where, loaded
-from anml.ledger.times import seconds
 from anml.ledger.writer import Writer
 
 # A contributor is a peer whose agreement counts once gold answers were mostly right.
@@ -61,7 +61,7 @@ def scores(where: Where) -> dict[tuple[str, str], list[Scored]]:
 def peers(where: Where, at: str, policy: Policy | None = None) -> tuple[set[str], set[str]]:
     """Whose reviews count, and whose agreement does too: also of those whose gold answers were right."""
     rule = (policy or Policy()).trust
-    reviewers = set(reached(trust.votes(evidence.raw(where), seconds(at)), trust.roots(where, rule)))
+    reviewers = set(reached(evidence.votes(evidence.raw(where), seconds(at)), evidence.roots(where, rule)))
     gold: dict[str, list[float]] = defaultdict(list)
     for (pid, _), own in scores(where).items():
         gold[pid] += [e.quality for e in own if e.source == "gold"]
@@ -70,19 +70,14 @@ def peers(where: Where, at: str, policy: Policy | None = None) -> tuple[set[str]
 
 
 def standings(
-    where: Where,
-    at: str,
-    domain: str = "default",
-    policy: Policy | None = None,
-    rule: TrackRule | None = None,
-    without: str = "",
+    where: Where, at: str, domain: str = "default", policy: Policy | None = None, without: str = ""
 ) -> dict[str, Standing]:
     """Every contributor's standing at `at`; contributions settled in `without` do not count as prior."""
-    policy, rule = policy or Policy(), rule or TrackRule()
+    policy, rule = policy or Policy(), TrackRule()
     people, now = loaded(People, where), seconds(at)
     scored = scores(where)
     vouched = evidence.of(where, at=now, rule=policy.trust)
-    endorsed = trust.endorsed(vouched, now, policy.trust, trust.roots(where, policy.trust))
+    endorsed = evidence.endorsed(vouched, now, policy.trust, evidence.roots(where, policy.trust))
     since: dict[str, str] = {}
     for pid, start in people.since.items():
         whole = people.resolve(pid)
@@ -112,10 +107,10 @@ def _needs(prior: int, age_days: float, rule: TrackRule) -> tuple[str, ...]:
 def _prior(where: Where, people: People, without: str) -> dict[str, int]:
     """Contributions that were settled; ten rows that nobody could use are no record: only kept ones count."""
     prior: dict[str, int] = defaultdict(int)
-    settled = loaded(SettledLog, where)
-    void = {without} | settled.void
-    for pid, sid, counted in settled.counted:
-        prior[people.resolve(pid)] += counted if sid not in void else 0
+    known = loaded(Settlements, where).found.values()
+    void = {without, *(found.id for found in known if found.state == "reversed")}
+    for (sid, pid), facts in loaded(Credits, where).given.items():
+        prior[people.resolve(pid)] += facts["counted"] if sid not in void else 0
     return prior
 
 

@@ -6,18 +6,16 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from anml.core import manifest
+from anml.core.canonical import Tree
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import staff_id
-from anml.core.merkle import Tree
 from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event, Posting, check_balanced, decode, signed_bytes
+from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff, StatePart
-from anml.ledger.records import RECORDS
+from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
+from anml.ledger.records import Balances, Credits, EvidenceLog, FileLog, ScoreLog, Trail, account_of
 from anml.ledger.schema import event
-from anml.ledger.sums import Balances, Credits, JudgedBefore, account_of
-from anml.ledger.times import moment, stamp
 
 P = TypeVar("P")
 POOL = "source:pool"
@@ -25,7 +23,6 @@ POOL = "source:pool"
 _NEVER_NEGATIVE = ("held:", "clearing:", "funding:", "paid:", "payable:")
 _CARRIES = (kinds.REVERSED, kinds.MERGED)
 _COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
-_SMALL: tuple[type, ...] = (Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts)
 # A rule refuses an entry, or says what money it moves; None where it moves none.
 Rule = Callable[["State", Event], list[Posting] | None]
 
@@ -52,10 +49,15 @@ class State:
 
     def __init__(self, documents: Callable[[str], bytes | None]) -> None:
         self.documents = documents
-        self.balances, self.credits, self.judged = Balances(), Credits(), JudgedBefore()
-        self._parts: dict[type, Any] = {part: part() for part in (*_SMALL, *RECORDS)}
-        self._followers: dict[str, list[StatePart]] = {}
-        for part in (self.credits, self.judged, *self._parts.values()):
+        self.balances = Balances()
+        self.staff, self.people, self.keys = Staff(), People(), Keys()
+        self.proposals, self.payees = Proposals(), Payees()
+        self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
+        self.credits, self.evidence, self.files = Credits(), EvidenceLog(), FileLog()
+        self.scores, self.trail = ScoreLog(), Trail()
+        self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}
+        self._followers: dict[str, list[Any]] = {}
+        for part in self._parts.values():
             for kind in part.KINDS:
                 self._followers.setdefault(kind, []).append(part)
         self.at = ""
@@ -70,16 +72,6 @@ class State:
         """One part of it."""
         found: P = self._parts[wanted]
         return found
-
-    @property
-    def staff(self) -> Staff:
-        """Who may act."""
-        return self.part(Staff)
-
-    @property
-    def people(self) -> People:
-        """Who is on record."""
-        return self.part(People)
 
     def credits_of(self, found: Settlement) -> Credited:
         """What the manifest of a settlement credits."""
@@ -97,8 +89,8 @@ class State:
 
     def judged_before(self, pid: str) -> set[tuple[str, str]]:
         """Source and item of all that was counted for a person, under whichever of their identifiers."""
-        own = self.people.same(pid) if self.people.merged else [pid]
-        return self.judged.of(pid) if own == [pid] else set().union(*map(self.judged.of, own))
+        own, known = self.people.same(pid) if self.people.merged else [pid], self.scores.judged
+        return known.get(pid, set()) if own == [pid] else set().union(*(known.get(one, ()) for one in own))
 
     def check(self, e: Event) -> list[Posting]:
         """The money that this entry moves; an error where it may not come next. Nothing is changed."""
@@ -178,9 +170,9 @@ class State:
 
     def _owed_by(self, e: Event) -> Owed | None:
         """What the approval of a settlement owes."""
-        found = self.part(Settlements).get(e.subject)
+        found = self.settlements.get(e.subject)
         credits = self.credits_of(found)
-        self.part(Disputes).below[found.id] = frozenset(self.below(found))
+        self.disputes.below[found.id] = frozenset(self.below(found))
         rest = found.pool - sum(amount for amount, _ in credits.values())
         return Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
 
@@ -226,8 +218,7 @@ class State:
                 raise IntegrityError(f"it takes {item.account} below zero")
 
 
-def load(part: StatePart, connection: sa.Connection) -> None:
-    """Let a part follow the log in a database."""
+def _load(part: Any, connection: sa.Connection) -> None:
     rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(part.KINDS)).order_by(event.c.seq)
     try:
         for row in connection.execute(rows).all():
@@ -245,6 +236,6 @@ def loaded(wanted: type[P], where: Where) -> P:
     if isinstance(where, State):
         return where.part(wanted)
     made: Any = wanted()
-    load(made, where)
+    _load(made, where)
     found: P = made
     return found

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -18,11 +19,12 @@ from anml.ledger import schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
 from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, load_keys, public_text
 from anml.ledger.kinds import CREATED
+from anml.ledger.reading import Reading
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.state import loaded
-from anml.ledger.times import stamp
-from anml.ledger.writer import Memory, Writer
+from anml.ledger.writer import Writer
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Clock = Callable[[], datetime]
 
@@ -52,7 +54,9 @@ class Ledger:
     new_id: Callable[[], str] = random_id
     signers: Signers = field(default_factory=Signers)
     entropy: Callable[[int], bytes] = os.urandom
-    memory: Memory = field(default_factory=Memory, repr=False, compare=False)
+    # The ledger as it was read and verified for the last transaction; nothing, or one.
+    memory: list[Reading] = field(default_factory=list, repr=False, compare=False)
+    dry_run: bool = False
 
     @property
     def ring(self) -> KeyRing:
@@ -61,12 +65,18 @@ class Ledger:
             raise InputError("this needs the ledger's keys; give their folder with --keys or ANML_KEYS")
         return self.keys
 
+    def remembered(self) -> Reading | None:
+        """What was read, then forgotten: a transaction that fails leaves nothing of itself behind."""
+        return self.memory.pop() if self.memory else None
+
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""
+        if self.dry_run:
+            return self.rehearse(work)
         return transact(self.engine, lambda connection: self._run(connection, work, kept=True))
 
     def _run(self, connection: sa.Connection, work: Callable[[Writer], T], *, kept: bool) -> T:
-        writer = Writer(connection, stamp(self.clock()), self.ring, self.signers, self.memory)
+        writer = Writer(connection, self)
         result = work(writer)
         writer.close(kept=kept)
         return result
@@ -78,9 +88,9 @@ class Ledger:
             transaction.rollback()
             return result
 
-    def carry_out(self, work: Callable[[Writer], T], *, dry_run: bool) -> T:
-        """Write, or only rehearse."""
-        return self.rehearse(work) if dry_run else self.write(work)
+    def dry(self) -> "Ledger":
+        """The same ledger, in which whatever is written is taken back."""
+        return replace(self, dry_run=True)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -96,6 +106,16 @@ class Ledger:
     def close(self) -> None:
         """Give back the connections."""
         self.engine.dispose()
+
+
+def written(step: Callable[Concatenate[Writer, P], T]) -> Callable[Concatenate[Ledger, P], T]:
+    """A step of a transaction as one of its own: called with the ledger in place of the transaction."""
+
+    @wraps(step)
+    def run(ledger: Ledger, /, *args: P.args, **more: P.kwargs) -> T:
+        return ledger.write(lambda tx: step(tx, *args, **more))
+
+    return run
 
 
 def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
@@ -148,29 +168,29 @@ def create(
             if not own.exists():
                 own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 create_signer(own, password)
-            _initialise(connection, clock, charter, ring, signers, own)
+            made = Ledger(engine, ring, clock, signers=signers)
+            _initialise(connection, made, charter, own)
     except BaseException:
         engine.dispose()
         if is_new and path is not None:
             path.unlink(missing_ok=True)
         raise
     (folder / UNFINISHED).unlink(missing_ok=True)
-    return Ledger(engine, ring, clock, signers=signers)
+    return made
 
 
-def _initialise(
-    connection: sa.Connection, clock: Clock, charter: Charter, ring: KeyRing, signers: Signers, own: Path
-) -> None:
+def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: Path) -> None:
     schema.create_all(connection)
+    ring = made.ring
     connection.execute(sa.insert(schema.meta).values(name="origin", value=ring.origin))
     body = {
         "origin": ring.origin,
         "public": public_text(ring.public),
-        "founder_key": public_text(from_file(own, signers.password).public),
+        "founder_key": public_text(from_file(own, made.signers.password).public),
         "decisions": True,
         **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
     }
-    writer = Writer(connection, stamp(clock()), ring, signers)
+    writer = Writer(connection, made)
     writer.append(CREATED, CREATED, "", body, by=charter.founder)
     writer.close()
 

@@ -1,84 +1,72 @@
 """Steps that one person proposes and another confirms; what is personal lies in sealed papers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import sqlalchemy as sa
 
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import owner_id, staff_id
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
+from anml.core.signals.policy import EVIDENCE
 from anml.ledger import keys, kinds, people
-from anml.ledger.log import Event
-from anml.ledger.parts import Keys, Payees, Proposal, Proposals
+from anml.ledger.log import Event, moment, stamp
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.store import Ledger
-from anml.ledger.times import moment, stamp
 from anml.ledger.writer import Writer
 
 # A key may vouch for all of these unless told otherwise. Flags and their lifting are granted one by one.
-DEFAULT_MAY = frozenset({"self", "affiliation", "review-accepted", "publication", "reproduced", "correction"})
+DEFAULT_MAY = frozenset(name for name, kind in EVIDENCE.items() if kind.default)
 
 
 def propose(
     tx: Writer, step: str, subject: str, body: dict[str, Any], by: str | None,
-    paper: people.Paper | None = None, settlement: str = "",
+    paper: people.Paper = people.NO_PAPER, settlement: str = "",
 ) -> Event:  # fmt: skip
     """Ask for a second person's word; the same question twice, while it is open, is one."""
     who = tx.who(by)
-    for found in tx.state.part(Proposals).made.values():
-        same = (found.step, found.subject, found.body, found.settlement, found.by)
-        if found.state == "open" and same == (step, subject, body, settlement, who):
+    for found in tx.state.proposals.waiting:
+        same = (found.body["step"], found.subject, found.body["body"], found.settlement, found.by)
+        if same == (step, subject, body, settlement, who):
             tx.flush()
             return next(tx.reading.entries([found.seq]))
-    given = paper or people.Paper()
-    whole = {"step": step, "body": body, **given._asdict()}
+    whole = {"step": step, "body": body, **paper}
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
 
 
 def drop(tx: Writer, number: int, by: str | None) -> Event:
     """Take a proposal off the list."""
-    found = tx.state.part(Proposals).open(number)
+    found = tx.state.proposals.open(number)
     key = f"proposal/{number}/dropped"
     return tx.append(kinds.DROPPED, key, found.subject, {"proposal": number}, by=tx.who(by))
 
 
-def confirm(tx: Writer, ledger: Ledger, number: int, by: str | None) -> Event:
+def confirm(tx: Writer, number: int, by: str | None) -> Event:
     """Carry out a proposal as the second person."""
-    found = tx.verified().state.part(Proposals).open(number)
-    added = _CARRY_OUT[found.step](tx, ledger, found) if found.step in _CARRY_OUT else {}
-    body = {**found.body, "proposal": number, **added}
-    return tx.append(
-        found.step, f"proposal/{number}/confirmed", found.subject, body, found.settlement, tx.who(by)
-    )
+    found = tx.verified().state.proposals.open(number)
+    step = found.body["step"]
+    added = _CARRY_OUT[step](tx, found) if step in _CARRY_OUT else {}
+    body = {**found.body["body"], "proposal": number, **added}
+    key = f"proposal/{number}/confirmed"
+    return tx.append(step, key, found.subject, body, found.settlement, tx.who(by))
 
 
-def _paper(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+def _paper(tx: Writer, found: Event) -> dict[str, Any]:
     tx.state.people.require(found.subject)
-    return plain(tx.connection, ledger.ring, found.subject, found.paper)
+    return people.attached_values(tx.connection, tx.ring, found.subject, found.body["paper"])
 
 
-def plain(connection: sa.Connection, ring: keys.KeyRing, pid: str, paper: str) -> dict[str, Any]:
-    """What a sealed paper says; nothing where there is none, or it was erased."""
-    values = people.attached_values(connection, ring, pid, paper)
-    return {name: value for name, value in values.items() if name != "salt"}
-
-
-def _set_payee(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    pid, changes = found.subject, _paper(tx, ledger, found)
-    old = people.profile(tx, ledger.ring, pid)
+def _set_payee(tx: Writer, found: Event) -> dict[str, Any]:
+    pid, changes = found.subject, _paper(tx, found)
+    old = people.profile(tx.reading, tx.ring, pid)
     claim, iban = "", changes.get("iban")
-    if iban and iban != old.get("iban") and not _owned(tx, ledger, iban, pid):
-        claim = people.add_alias(tx, ledger, people.PAYEE, iban, pid)
-    return {"record": people.store_profile(tx, ledger, pid, {**old, **changes}), "payee": claim}
+    if iban and iban != old.get("iban") and not _owned(tx, iban, pid):
+        claim = people.add_alias(tx, people.PAYEE, iban, pid)
+    return {"record": people.store_profile(tx, pid, {**old, **changes}), "payee": claim}
 
 
-def _owned(tx: Writer, ledger: Ledger, iban: str, pid: str) -> bool:
+def _owned(tx: Writer, iban: str, pid: str) -> bool:
     """Whether a bank account is on record as this person's; an error where it is another's."""
-    owner = people.owner_of_account(tx, ledger, iban)
+    owner = tx.reading.held.owners.get(tx.ring.handle(people.PAYEE, iban))
     if owner is not None and tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
         raise ConflictError(
             f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
@@ -86,25 +74,25 @@ def _owned(tx: Writer, ledger: Ledger, iban: str, pid: str) -> bool:
     return owner is not None
 
 
-def _map(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
-    pid, said = found.subject, _paper(tx, ledger, found)
+def _map(tx: Writer, found: Event) -> dict[str, Any]:
+    pid, said = found.subject, _paper(tx, found)
     source, name = said["source"], said["account"]
-    if people.lookup_all(tx, ledger.ring, source, [name]):
+    if people.lookup_all(tx.reading, tx.ring, source, [name]):
         raise ConflictError("this account has a record of its own by now; map it again")
-    account = people.add_alias(tx, ledger, people.ACCOUNT, f"{source}\x00{name}", pid)
-    old = people.profile(tx, ledger.ring, pid)
+    account = people.add_alias(tx, people.ACCOUNT, f"{source}\x00{name}", pid)
+    old = people.profile(tx.reading, tx.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
-    record = people.store_profile(tx, ledger, pid, {**old, "accounts": accounts})
+    record = people.store_profile(tx, pid, {**old, "accounts": accounts})
     return {"record": record, "account": account}
 
 
-def _erase(tx: Writer, ledger: Ledger, found: Proposal) -> dict[str, Any]:
+def _erase(tx: Writer, found: Event) -> dict[str, Any]:
     people.delete(tx, found.subject)
     return {}
 
 
 # What a step does and adds to its entry when it is confirmed, beside what was proposed.
-_CARRY_OUT: dict[str, Callable[[Writer, Ledger, Proposal], dict[str, Any]]] = {
+_CARRY_OUT: dict[str, Callable[[Writer, Event], dict[str, Any]]] = {
     kinds.PAYEE_SET: _set_payee,
     kinds.MAPPED: _map,
     kinds.ERASED: _erase,
@@ -112,41 +100,40 @@ _CARRY_OUT: dict[str, Callable[[Writer, Ledger, Proposal], dict[str, Any]]] = {
 }
 
 
-def propose_payee(tx: Writer, ledger: Ledger, pid: str, changes: dict[str, str], by: str | None) -> Event:
+def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None) -> Event:
     """Propose a name and bank details to pay somebody under."""
     tx.state.people.require(pid)
     if iban := changes.get("iban"):
-        _owned(tx, ledger, iban, pid)
+        _owned(tx, iban, pid)
     # The paper holds all of it, so that the last one that two people signed is all there is.
-    agreed = tx.state.part(Payees).paper.get(pid, "")
-    whole = {**plain(tx.connection, ledger.ring, pid, agreed), **changes}
-    return _propose_sealed(tx, ledger, kinds.PAYEE_SET, pid, whole, by)
+    agreed = tx.state.payees.paper.get(pid, "")
+    whole = {**people.attached_values(tx.connection, tx.ring, pid, agreed), **changes}
+    return _propose_sealed(tx, kinds.PAYEE_SET, pid, whole, by)
 
 
-def propose_account(
-    tx: Writer, ledger: Ledger, source: str, name: str, pid: str, by: str | None
-) -> Event | None:
+def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
-    old = people.lookup_all(tx, ledger.ring, source, [name]).get(name)
+    old = people.lookup_all(tx.reading, tx.ring, source, [name]).get(name)
     into = tx.state.people.resolve(pid)
     if old is None:
-        return _propose_sealed(tx, ledger, kinds.MAPPED, into, {"source": source, "account": name}, by)
+        return _propose_sealed(tx, kinds.MAPPED, into, {"source": source, "account": name}, by)
     return None if old == into else propose(tx, kinds.MERGED, old, {"into": into}, by)
 
 
-def _propose_sealed(
-    tx: Writer, ledger: Ledger, step: str, pid: str, values: dict[str, Any], by: str | None
+def _propose_sealed(tx: Writer, step: str, pid: str, values: dict[str, Any], by: str | None) -> Event:
+    paper = people.attach_values(tx, pid, values)
+    return propose(tx, step, pid, {"digest": paper["paper"]}, by, paper)
+
+
+def propose_staff(
+    tx: Writer, name: str, public: bytes, roles: Sequence[str] | None, by: str | None = None
 ) -> Event:
-    paper = people.attach_values(tx, ledger, pid, values)
-    return propose(tx, step, pid, {"digest": paper.paper}, by, paper)
-
-
-def propose_staff(tx: Writer, name: str, public: bytes, roles: list[str], by: str | None) -> Event:
     """Bring in a member of staff: the second one at once, later ones when another person confirms."""
     who, text = staff_id(name), keys.public_text(public)
     sound_key(text)
-    body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in roles})}
+    chosen = kinds.ROLES if roles is None else roles
+    body = {"public": text, "roles": sorted({one_of("role", role, kinds.ROLES) for role in chosen})}
     if len(tx.state.staff.members) < 2:
         tx.verified()
         return tx.append(kinds.STAFF_ADDED, f"staff/{who}", who, {**body, "proposal": 0}, by=tx.who(by))
@@ -155,23 +142,19 @@ def propose_staff(tx: Writer, name: str, public: bytes, roles: list[str], by: st
     return propose(tx, kinds.STAFF_ADDED, who, body, by)
 
 
-def propose_renewal(tx: Writer, name: str, public: bytes, by: str | None) -> Event:
-    """Propose another key for a member of staff, whose old one then signs no more."""
-    text = keys.public_text(public)
-    sound_key(text)
-    return propose(tx, kinds.STAFF_RENEWED, tx.state.staff.member(staff_id(name)).name, {"public": text}, by)
-
-
-def recover(tx: Writer, name: str, public: bytes, recovery: Signer, by: str | None) -> Event:
-    """Another key for a member of staff by one person and the recovery key, where there is no second one."""
-    tx.verified()
+def renew(tx: Writer, name: str, public: bytes, recovery: Signer | None, by: str | None = None) -> Event:
+    """Propose another key for a member of staff; by the recovery key, where nobody else is left, at once."""
     who, text = staff_id(name), keys.public_text(public)
+    sound_key(text)
+    if recovery is None:
+        return propose(tx, kinds.STAFF_RENEWED, tx.state.staff.member(who).name, {"public": text}, by)
+    tx.verified()
     signed = signature(recovery, recovery_bytes(tx.state.staff.origin, who, text, tx.prev))
     body = {"public": text, "proposal": 0, "recovery": signed}
     return tx.append(kinds.STAFF_RENEWED, f"staff/{who}/renewed/{tx.next_seq}", who, body, by=tx.who(by))
 
 
-def remove_staff(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:
+def remove_staff(tx: Writer, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
     """From now on somebody may act no more; with `compromised`, because their key leaked."""
     who = staff_id(name)
     body = {"compromised": compromised}
@@ -179,27 +162,27 @@ def remove_staff(tx: Writer, name: str, by: str | None, *, compromised: bool = F
 
 
 def propose_key(
-    tx: Writer, owner: str, public: bytes, may: list[str] | None, since: str | None, until: str | None,
+    tx: Writer, owner: str, public: bytes, may: Sequence[str] | None, since: str | None, until: str | None,
     by: str | None,
 ) -> Event:  # fmt: skip
     """Propose to trust a key that vouches."""
     who, text = owner_id(owner), keys.public_text(public)
     sound_key(text)
     default = {"self"} if who in tx.state.people.since else DEFAULT_MAY
-    allowed = sorted({one_of("right of a key", name, EVIDENCE_KINDS) for name in (may or default)})
+    allowed = sorted({one_of("right of a key", name, EVIDENCE) for name in (may or default)})
     first = stamp(moment(since)) if since else tx.now
     last = stamp(moment(until)) if until else None
     if last is not None and last <= first:
         raise InputError(f"a key is valid until a time after {first}, got {until!r}")
     name = sha256(public)[:16]
-    if known := tx.state.part(Keys).known.get(name):
+    if known := tx.state.keys.known.get(name):
         was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else "is known"
         raise ConflictError(f"the key {name}, registered for {known.owner!r}, {was}")
     body = {"owner": who, "public": text, "may": allowed, "since": first, "until": last}
     return propose(tx, kinds.KEY_TRUSTED, name, body, by)
 
 
-def revoke_key(tx: Writer, name: str, by: str | None, *, compromised: bool = False) -> Event:
+def revoke_key(tx: Writer, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
     """Stop trusting a key from now on, or altogether where it leaked."""
     mark = "compromised" if compromised else "revoked"
     body = {"compromised": compromised}

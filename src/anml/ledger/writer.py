@@ -1,35 +1,22 @@
 """Appends to the log inside one transaction: checked by the state machine, signed, and sealed at the end."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from anml.core.canonical import canonical, sha256
+from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import ConflictError
 from anml.core.identifiers import staff_id
-from anml.core.merkle import leaf_hash
-from anml.ledger import audit, kinds, seal
-from anml.ledger.keys import KeyRing
-from anml.ledger.log import GENESIS, Event, encode, newest, signed_bytes
+from anml.ledger import audit, checkpoint, kinds
+from anml.ledger.log import GENESIS, Event, encode, moment, newest, signed_bytes, stamp
 from anml.ledger.reading import Reading
 from anml.ledger.schema import document, event, posting
-from anml.ledger.signing import Signers, signature
+from anml.ledger.signing import signature
 from anml.ledger.state import State
-from anml.ledger.times import moment, stamp
 
-
-@dataclass
-class Memory:
-    """The ledger as it was read and verified for the last transaction."""
-
-    reading: Reading | None = None
-
-    def take(self) -> Reading | None:
-        """What was read, then forgotten: a transaction that fails leaves nothing of itself behind."""
-        found, self.reading = self.reading, None
-        return found
+if TYPE_CHECKING:
+    from anml.ledger.store import Ledger
 
 
 class Writer:
@@ -38,18 +25,12 @@ class Writer:
     `by` of None is who acts here, and `prev` the last hash.
     """
 
-    def __init__(
-        self,
-        connection: sa.Connection,
-        now: str,
-        ring: KeyRing,
-        signers: Signers,
-        memory: Memory | None = None,
-    ) -> None:
-        self._connection, self._ring, self._signers = connection, ring, signers
+    def __init__(self, connection: sa.Connection, ledger: "Ledger") -> None:
+        self._connection, self.ledger, self.ring = connection, ledger, ledger.ring
         seq, hashed, at = newest(connection)
         # What nobody sealed must not be sealed by the next writer without a look.
-        seal.check(connection, ring.public, ring.origin, (seq, hashed))
+        checkpoint.check_sealed(connection, self.ring.public, self.ring.origin, (seq, hashed))
+        now = stamp(ledger.clock())
         self._seq, self.prev = seq, hashed.hex() if seq else GENESIS
         self._began, self._clock = seq, now
         # A clock that was set back must not make the log run backwards.
@@ -57,10 +38,8 @@ class Writer:
         self._ahead = self.now > stamp(moment(now) + audit.SKEW)
         self._events: list[dict[str, Any]] = []
         self._postings: list[dict[str, Any]] = []
-        self._memory = Memory() if memory is None else memory
         self._verified = False
-        known = self._memory.take()
-        self.reading = known or Reading(connection)
+        self.reading = ledger.remembered() or Reading(connection)
         self.reading.connection = connection
         if seq and self.reading.head != hashed:
             self.verified()
@@ -76,7 +55,7 @@ class Writer:
         self.flush()
         if not self._verified:
             own = self._seq != self._began
-            audit.read(self._connection, self._ring.public, None, self.reading, own=own, ring=self._ring)
+            audit.read(self._connection, self.ring.public, None, self.reading, own=own, ring=self.ring)
             audit.check(self.reading, "written to")
             self._verified = self.state.strict = True
         return self.reading
@@ -89,7 +68,7 @@ class Writer:
 
     def who(self, by: str | None) -> str:
         """One spelling of who acts; by default whoever acts here."""
-        return staff_id(by) if by is not None else self._signers.acting(self.state.staff)
+        return staff_id(by) if by is not None else self.ledger.signers.acting(self.state.staff)
 
     def append(
         self, kind: str, key: str, subject: str, body: dict[str, Any], settlement: str = "", by: str = ""
@@ -107,7 +86,7 @@ class Writer:
         made = made._replace(postings=tuple(self.state.check(made)))
         if by:
             member = self.state.signer(made)
-            signer = self._signers.find(by, member.public)
+            signer = self.ledger.signers.find(by, member.public)
             made = made._replace(sig=signature(signer, signed_bytes(made)))
         entry = encode(made)
         made = made._replace(hash=leaf_hash(entry))
@@ -180,5 +159,5 @@ class Writer:
         self.state.finish()
         self.flush()
         if self.prev != GENESIS and (kept or self._seq == self._began):
-            seal.put(self._connection, self._ring, self._seq, self.prev)
-            self._memory.reading = self.reading
+            checkpoint.seal(self._connection, self.ring, self._seq, self.prev)
+            self.ledger.memory[:] = [self.reading]

@@ -8,7 +8,7 @@ import typer
 from anml.app import ledger, pay, people
 from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_amount, show_money
-from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.options import arg, opt
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
@@ -25,10 +25,9 @@ def list_(
     open_only: Annotated[bool, opt("Only those that wait for somebody.", "--open")] = False,
 ) -> None:
     """List disputes: what was asked, answered, and who is next."""
-    with at.opened() as book:
-        sid = None if settlement is None else people.names.find_settlement(book, settlement, "posted")
-        found = pay.disputes.listed(book, sid, open_only=open_only)
-        names = people.names.names_of(book)
+    sid = None if settlement is None else people.names.find_settlement(at.book, settlement, "posted")
+    found = pay.disputes.listed(at.book, sid, open_only=open_only)
+    names = people.names.names_of(at.book)
     rows = [
         (d["settlement"], names.get(d["contributor"], d["contributor"]), d["opened"][:10], d["reason"],
          d["text"], d["state"], d["answer_text"] or d["answer"] or "")
@@ -48,18 +47,15 @@ def open_(
     text: Text = "",
     appeal: Annotated[Path | None, opt("What the contributor signed with a key of their own.")] = None,
     own: Annotated[bool, opt("You open it; somebody else answers.", "--as-staff")] = False,
-    key: Annotated[str | None, opt("Name of this dispute; the same one twice is one.")] = None,
 ) -> None:
     """Open a dispute: the contributor's held amount waits. Only before the window ends."""
-    with at.opened() as book:
-        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
-        signed = None if appeal is None else pay.disputes.read_appeal(appeal, sid, pid)
-        if (reason is None and signed is None) or (signed and (reason or text or own)):
-            raise InputError("give a --reason and --text, or an --appeal that has both")
-        name, made = pay.disputes.open_dispute(
-            book, sid, pid, reason or "", text=text, key=key, as_staff=own, by=at.by, signed=signed,
-            dry_run=at.dry_run,
-        )  # fmt: skip
+    sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
+    signed = None if appeal is None else pay.disputes.read_appeal(appeal, sid, pid)
+    if (reason is None and signed is None) or (signed and (reason or text or own)):
+        raise InputError("give a --reason and --text, or an --appeal that has both")
+    name, made = pay.disputes.open_dispute(
+        at.book, sid, pid, reason or "", text=text, as_staff=own, by=at.by, signed=signed,
+    )  # fmt: skip
     done = "Would open" if at.dry_run else "Opened"
     at.show({"dispute": name, "entry": made.seq, "dry_run": at.dry_run}, [f"{done} dispute {name}."])
 
@@ -75,17 +71,12 @@ def answer(
     text: Annotated[str, opt("The answer in your words, for the contributor.")] = "",
     add: Annotated[str, opt("Amount to add to what is held, from the pool.")] = "0",
     take: Annotated[str, opt("Amount to take from what is held, to the pool.")] = "0",
-    key: Annotated[str | None, opt("Name of this answer; the same one twice is one.")] = None,
 ) -> None:
     """Answer a dispute with a reason. Where that moves an amount, a second person resolves it."""
     correction = parse_amount(add) - parse_amount(take)
-    with at.opened() as book:
-        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
-        given, made = pay.disputes.answer(
-            book, sid, pid, outcome, reason, correction=correction, text=text, key=key, by=at.by,
-            dry_run=at.dry_run,
-        )  # fmt: skip
-        shown = people.names.names_of(book).get(pid, pid)
+    sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
+    given, made = pay.disputes.answer(at.book, sid, pid, outcome, reason, correction=correction, text=text)
+    shown = people.names.names_of(at.book).get(pid, pid)
     value = {"entry": made.seq, **given._asdict(), "dry_run": at.dry_run}
     lines = [f"The dispute of {shown} is {outcome}: {reason}."]
     if given.correction:
@@ -99,26 +90,22 @@ def resolve(
     at: Desk,
     settlement: Settlement,
     contributor: Contributor,
-    key: Annotated[str | None, opt("Name of this step; the same one twice is one.")] = None,
 ) -> None:
     """Post the correction of an answer, as a second person."""
-    with at.opened() as book:
-        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
-        content = book.rehearse(lambda tx: ledger.review.resolution(tx, book, sid, pid, at.by))
-        answer = content["answer"]
-        correction, held = show_amount(answer["correction"]), show_amount(content["held"])
-        lines = [
-            f"{content['name']} in {sid}: {content['reason']}, opened by {content['opened_by']}"
-            f"{', written down by ' + content['written_by'] if content['written_by'] else ''}.",
-            *(f"{side}: {text}" for side, text in content["words"].items() if text),
-            f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
-            f"{content['currency']} more, on top of {held} held.",
-        ]
-        seen = at.agreed(content, lines)
-        made, currency = pay.disputes.resolve(
-            book, sid, pid, key=key, by=at.by, seen=seen, dry_run=at.dry_run
-        )
-        shown = people.names.names_of(book).get(pid, pid)
+    sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
+    content = at.book.rehearse(lambda tx: ledger.steps.resolution(tx, sid, pid, at.by))
+    answer = content["answer"]
+    correction, held = show_amount(answer["correction"]), show_amount(content["held"])
+    lines = [
+        f"{content['name']} in {sid}: {content['reason']}, opened by {content['opened_by']}"
+        f"{', written down by ' + content['written_by'] if content['written_by'] else ''}.",
+        *(f"{side}: {text}" for side, text in content["words"].items() if text),
+        f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
+        f"{content['currency']} more, on top of {held} held.",
+    ]
+    seen = at.agreed(content, lines)
+    made, currency = pay.disputes.resolve(at.book, sid, pid, by=at.by, seen=seen)
+    shown = people.names.names_of(at.book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
     posted = made.body["correction"]
     value = {"entry": made.seq, "correction": posted, "by": made.by, "dry_run": at.dry_run}
@@ -137,11 +124,10 @@ def reverse(
 ) -> None:
     """Propose to take back an amount. Held money goes first, then payable, which may go below zero."""
     micro = parse_amount(amount)
-    with at.opened() as book:
-        sid, pid = people.names.exact(settlement), people.names.find_person(book, contributor)
-        made = ledger.steps.reverse(book, sid, pid, micro, reason, at.by, dry_run=at.dry_run)
-        lines, done, names = ["Would propose it."], False, people.names.names_of(book)
-        if not at.dry_run:
-            lines, done = proposed(book, [made.seq], f"{amount} back from {names.get(pid, pid)}")
+    sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
+    made = ledger.steps.reverse(at.book, sid, pid, micro, reason, at.by)
+    lines, done, names = ["Would propose it."], False, people.names.names_of(at.book)
+    if not at.dry_run:
+        lines, done = at.proposed([made.seq], f"{amount} back from {names.get(pid, pid)}")
     value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}
     at.show(value, lines)

@@ -10,7 +10,7 @@ from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Desk, at_desk, proposed, warn
+from anml.surfaces.ledger_common import Desk, at_desk, warn
 from anml.surfaces.options import arg, opt
 from anml.surfaces.reputation_cli import show_all, show_one
 
@@ -35,14 +35,13 @@ def init(
     from anml.surfaces.staff_cli import new_password
 
     charter = ledger.ledgers.Charter(by or getuser(), single_person, payee_wait_days, appeals)
-    made = ledger.ledgers.make(
+    public, who, path = ledger.ledgers.make(
         at.place(), at.keys, origin, charter, recovery, new_password() if password else ""
     )
-    who = made.founder
     lines = [
         f"Made the ledger {origin!r}.",
-        f"Its public key, for everybody: {made.public_key}",
-        f"You are {who}; your key is {made.founder_key}. Nobody else needs it: keep a copy, for you alone.",
+        f"Its public key, for everybody: {public}",
+        f"You are {who}; your key is {path}. Nobody else needs it: keep a copy, for you alone.",
     ]
     if single_person:
         lines.append("One person keeps this ledger, and every statement says so.")
@@ -54,7 +53,7 @@ def init(
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
             seal if recovery else none,
         ]
-    value = {"origin": origin, "public_key": made.public_key, "founder": who, "single_person": single_person}
+    value = {"origin": origin, "public_key": public, "founder": who, "single_person": single_person}
     at.show(value, lines)
 
 
@@ -72,31 +71,30 @@ def contributors(
 ) -> None:
     """List contributors, or show and change what is known of one."""
     given = {key: value for key, value in (("name", name), ("iban", iban), ("bic", bic)) if value is not None}
-    with at.opened() as book:
-        if find is not None:
-            found = people.names.find_person(book, find)
-            at.show({"contributor": found}, [found])
-            return
-        if bank is not None:
-            details = people.names.by_person(book, pay.payout.read_bank_details(bank), bank.name)
-            numbers = pay.payout.set_payees(book, details, at.by)
-            lines, done = proposed(book, numbers, f"bank details of {counted(len(numbers), 'contributor')}")
-            at.show({"proposals": numbers, "set": done}, lines)
-            return
-        if (given or email) and who is None:
-            raise InputError("name the contributor whose details to set")
-        pid = None if who is None else people.names.find_person(book, who)
-        if pid is not None and email is not None:
-            pay.payout.set_email(book, pid, email, at.by)
-        if pid is not None and given:
-            number = pay.payout.set_payee(book, pid, given, at.by)
-            called = people.names.names_of(book)[pid]
-            lines, done = proposed(book, [number], f"{', '.join(given)} of {called}")
-            at.show({"contributor": pid, "proposal": number, "set": done}, lines)
-        elif pid is None:
-            show_all(at, book)
-        else:
-            show_one(at, book, pid)
+    if find is not None:
+        found = people.names.find_person(at.book, find)
+        at.show({"contributor": found}, [found])
+        return
+    if bank is not None:
+        details = people.names.by_person(at.book, pay.payout.read_bank_details(bank), bank.name)
+        numbers = pay.payout.set_payees(at.book, details, at.by)
+        lines, done = at.proposed(numbers, f"bank details of {counted(len(numbers), 'contributor')}")
+        at.show({"proposals": numbers, "set": done}, lines)
+        return
+    if (given or email) and who is None:
+        raise InputError("name the contributor whose details to set")
+    pid = None if who is None else people.names.find_person(at.book, who)
+    if pid is not None and email is not None:
+        pay.payout.set_email(at.book, pid, email, at.by)
+    if pid is not None and given:
+        (number,) = pay.payout.set_payees(at.book, {pid: given}, at.by)
+        called = people.names.names_of(at.book)[pid]
+        lines, done = at.proposed([number], f"{', '.join(given)} of {called}")
+        at.show({"contributor": pid, "proposal": number, "set": done}, lines)
+    elif pid is None:
+        show_all(at)
+    else:
+        show_one(at, pid)
 
 
 @app.command("map")
@@ -111,16 +109,15 @@ def map_(
         if len(accounts) != 1 or not accounts[0].endswith(".csv"):
             raise InputError("give --to CONTRIBUTOR, or one .csv file with source, account and contributor")
         pairs = people.identity.read_identity_map(Path(accounts[0]))
-    with at.opened() as book:
-        if to is not None:
-            owner = to if ":" in to else people.names.find_person(book, to)
-            pairs = [(account, owner) for account in accounts]
-        done, numbers = people.identity.map_accounts(book, pairs, at.by)
-        names = people.names.names_of(book)
-        lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
-        if numbers:
-            said, _ = proposed(book, numbers, f"{counted(len(numbers), 'account')} mapped")
-            lines += said
+    if to is not None:
+        owner = to if ":" in to else people.names.find_person(at.book, to)
+        pairs = [(account, owner) for account in accounts]
+    done, numbers = people.identity.map_accounts(at.book, pairs, at.by)
+    names = people.names.names_of(at.book)
+    lines = [f"{account} is {names.get(pid, pid)} ({pid})" for account, pid in done.items()]
+    if numbers:
+        said, _ = at.proposed(numbers, f"{counted(len(numbers), 'account')} mapped")
+        lines += said
     at.show({"mapped": done, "proposals": numbers}, lines)
 
 
@@ -152,11 +149,10 @@ def import_(
             raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
         check_place(out)
     chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
-    request = ledger.imports.Import(
+    request = ledger.vouched.Import(
         file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
     )
-    with at.opened() as book:
-        found = ledger.imports.import_file(book, request, dry_run=at.dry_run)
+    found = ledger.vouched.import_file(at.book, request)
     warn(found.warnings)
     out = None if at.dry_run else out
     if out is not None:
@@ -196,9 +192,8 @@ def attest(
         return
     if not envelopes:
         raise InputError("give attestations to take in, or --sign KEY to make one")
-    with at.opened() as book:
-        made = ledger.attest.take_files(book, envelopes, until, by=at.by, dry_run=at.dry_run)
-        names = people.names.names_of(book)
+    made = ledger.attest.take_files(at.book, envelopes, until, by=at.by)
+    names = people.names.names_of(at.book)
     taken = [{"entry": e.seq, "contributor": e.subject, "kind": e.body["kind"]} for e in made]
     lines = [f"entry {e['entry']}: {e['kind']} for {names.get(e['contributor'], '')}" for e in taken]
     at.show({"evidence": taken}, lines or ["Nothing new: it was recorded before."])
@@ -212,21 +207,20 @@ def erase(
     anyway: Annotated[bool, opt("Even with money or an appeal still open.", "--anyway")] = False,
 ) -> None:
     """Delete all that is personal about a contributor. The books stay, and still verify."""
-    with at.opened() as book:
-        pid = people.names.find_person(book, who)
-        left = people.erase.erase(book, pid, by=at.by, anyway=anyway, dry_run=at.dry_run)
-        if left.proposal is not None:
-            said, done = proposed(book, [left.proposal], f"erasing {pid}, with money or an appeal still open")
-            at.show({**left._asdict(), "erased": done}, said)
-            return
+    pid = people.names.find_person(at.book, who)
+    left = people.identity.erase(at.book, pid, by=at.by, anyway=anyway)
+    if left["proposal"] is not None:
+        said, done = at.proposed([left["proposal"]], f"erasing {pid}, with money or an appeal still open")
+        at.show({**left, "erased": done}, said)
+        return
     lines = [f"{'Would erase' if at.dry_run else 'Erased'} the personal data of {pid}."]
-    lines += [f"With it that of {', '.join(left.also)}: the same person."] * bool(left.also)
-    lines += [f"NOT reached: {place}." for place in left.unreached]
-    used = zip(left.runs, left.settlements, strict=True)
+    lines += [f"With it that of {', '.join(left['also'])}: the same person."] * bool(left["also"])
+    lines += [f"NOT reached: {place}." for place in left["unreached"]]
+    used = zip(left["runs"], left["settlements"], strict=True)
     lines += [f"Their rows were used in run {run} (settlement {sid})." for run, sid in used]
     models = "Models trained on those runs are not changed; training again without the rows is up to you."
-    lines += [models] * bool(left.runs)
-    at.show(left._asdict(), lines)
+    lines += [models] * bool(left["runs"])
+    at.show(left, lines)
 
 
 @app.command()
@@ -238,11 +232,10 @@ def decisions(
     with_names: Annotated[bool, opt("With names, which are personal data.", "--names")] = False,
 ) -> None:
     """List what was judged of people, and who decided."""
-    with at.opened(acts=False) as book:
-        sid = None if settlement is None else people.names.find_settlement(book, settlement, "posted")
-        made = pay.decisions.decisions(book, sid, names=with_names)
+    sid = None if settlement is None else people.names.find_settlement(at.book, settlement, "posted")
+    made = pay.disputes.decisions(at.book, sid, names=with_names)
     if out is not None:
-        text = pay.decisions.decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
+        text = pay.disputes.decisions_csv(made) if out.suffix == ".csv" else dumps(made, indent=1)
         write_file(out, text, private=with_names)
     found = made["judgements"]
     counts = {

@@ -4,9 +4,9 @@ import inspect
 import json as jsonlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import wraps
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -52,6 +52,8 @@ class Desk:
     ledger: str | None = None
     keys: Path | None = None
     json: bool = False
+    # What is to be closed when the command ends.
+    stack: ExitStack = field(default_factory=ExitStack)
 
     def place(self) -> str:
         """Where the ledger is, or a sentence that says how to name one."""
@@ -59,10 +61,12 @@ class Desk:
             raise InputError("name a ledger with --ledger or ANML_LEDGER: a SQLite file or a PostgreSQL URL")
         return self.ledger
 
-    def opened(self, *, acts: bool = True) -> AbstractContextManager[Book]:
-        """The ledger, closed at the end; `by` acts in it, with the key `sign`, or nobody does."""
-        who = (self.sign, self.by) if acts else (None, None)
-        return ledger.ledgers.opened(self.place(), self.keys, *who, ask_password)
+    @cached_property
+    def book(self) -> Book:
+        """The ledger, opened when it is first asked for; `by` acts in it, with the key `sign`."""
+        who = (self.sign, self.by, ask_password)
+        opened = ledger.ledgers.opened(self.place(), self.keys, *who, dry_run=self.dry_run)
+        return self.stack.enter_context(opened)
 
     def read_policy(self) -> Policy:
         """How evidence becomes v."""
@@ -81,7 +85,7 @@ class Desk:
         """The digest of what somebody is about to sign, once they saw it and said so; else nothing is."""
         if self.yes is not None:
             return self.yes
-        digest = ledger.review.named(content)
+        digest = ledger.steps.named(content)
         asked = sys.stdin.isatty() and not self.json
         last = f"Nothing is signed yet. To sign exactly this, say the same with --yes {digest}"
         shown = {"to_sign": content, "digest": digest, "signed": False}
@@ -89,6 +93,14 @@ class Desk:
         if asked and typer.confirm(f"Sign this ({digest})?"):
             return digest
         raise typer.Exit(3)
+
+    def proposed(self, numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
+        """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
+        if ledger.steps.staff(self.book).single_person:
+            ledger.steps.confirm_all(self.book, numbers)
+            return [what], True
+        listed = " ".join(map(str, numbers))
+        return [f"{what}: proposed.", f"Next, somebody else: anml ledger confirm {listed} --by THEM"], False
 
 
 def at_desk(*names: str, every: tuple[str, ...] = EVERY) -> Callable[[Command], Command]:
@@ -102,8 +114,9 @@ def at_desk(*names: str, every: tuple[str, ...] = EVERY) -> Callable[[Command], 
 
         @wraps(command)
         def run(**given: Any) -> None:
-            at = Desk(**{name: given.pop(name) for name in chosen})
-            command(at, **given)
+            with ExitStack() as stack:
+                at = Desk(**{name: given.pop(name) for name in chosen}, stack=stack)
+                command(at, **given)
 
         taken = [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *made]
         run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
@@ -119,7 +132,7 @@ def ask_password(path: Path) -> str:
     import os
 
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
-        return ledger.keys.password_from_environment(path)
+        return ledger.ledgers.from_environment(path)
     return getpass.getpass(f"Password of {path}: ")
 
 
@@ -138,12 +151,3 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
-
-
-def proposed(book: Book, numbers: Sequence[int], what: str) -> tuple[list[str], bool]:
-    """What to say after a proposal; where one person keeps the ledger, it is confirmed at once."""
-    if ledger.steps.is_single_person(book):
-        ledger.steps.confirm_all(book, numbers)
-        return [what], True
-    listed = " ".join(map(str, numbers))
-    return [f"{what}: proposed.", f"Next, somebody else: anml ledger confirm {listed} --by THEM"], False

@@ -1,7 +1,7 @@
 """Options and arguments of commands, in one line each: `Annotated[bool, opt("What it does.", "--flag")]`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -25,4 +25,7 @@ def newest(given: Path | None) -> Path | None:
     return latest_run(Path())
 
 
+# What need not be given.
+Some: TypeAlias = str | None
+Several: TypeAlias = list[str] | None
 RunFolder = Annotated[Path, arg("Folder of a run, or latest.", callback=newest)]

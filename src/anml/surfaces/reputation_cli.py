@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from anml.app import people
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import Standing
 from anml.core.signals.track_record import TrackRule
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, proposed
+from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.options import RunFolder, arg, opt
 
 app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
@@ -20,9 +20,8 @@ def show_(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
     from dataclasses import asdict
 
-    with at.opened() as book:
-        found = people.reputation.show(book, at.domain, policy=at.read_policy())
-        names = people.names.names_of(book)
+    found = people.reputation.show(at.book, at.domain, policy=at.read_policy())
+    names = people.names.names_of(at.book)
     rows = [
         (names.get(pid, pid), f"{s.r:.3f}", f"{s.track.low:.2f}-{s.track.high:.2f}", s.track.events, s.prior,
          " ".join(s.needs))
@@ -38,21 +37,12 @@ def show_(at: Desk) -> None:
 @at_desk("domain", "policy")
 def replay(at: Desk, who: Annotated[str, arg("The contributor.", metavar="WHO")]) -> None:
     """Recompute one contributor's r from scratch, event by event."""
-    with at.opened() as book:
-        pid = people.names.find_person(book, who)
-        steps, now = people.reputation.replay_history(book, pid, at.domain, policy=at.read_policy())
-    value = [
-        {"at": s.at, "source": s.event.source, "batch": s.event.batch, "quality": s.event.quality,
-         "endorsed": s.track.endorsed, "r": s.track.r}
-        for s in steps
-    ]  # fmt: skip
-    rows = [
-        (s.at[:19], s.event.source, s.event.batch, f"{s.event.quality:.3f}", f"{s.track.r:.3f}")
-        for s in steps
-    ]
+    pid = people.names.find_person(at.book, who)
+    steps, now = people.reputation.replay_history(at.book, pid, at.domain, policy=at.read_policy())
+    rows = [(s["at"][:19], s["source"], s["batch"], f"{s['quality']:.3f}", f"{s['r']:.3f}") for s in steps]
     rows.append(("now", "", "", "", f"{now.r:.3f}"))
     at.show(
-        {"contributor": pid, "domain": at.domain, "steps": value, "now": now._asdict()},
+        {"contributor": pid, "domain": at.domain, "steps": steps, "now": now._asdict()},
         columns(("at", "source", "batch", "quality", "r"), rows),
     )
 
@@ -65,8 +55,7 @@ def add(
     source: Annotated[str | None, opt("Place that the run's names belong to; else any.")] = None,
 ) -> None:
     """Record the held-out quality of a run. It weighs a quarter of a gold answer."""
-    with at.opened() as book:
-        made = people.scores.add_run(book, run, source, at.domain, at.by)
+    made = people.scores.add_run(at.book, run, source, at.domain, at.by)
     at.show({"new_scores": made}, [f"{counted(made, 'new score')}."])
 
 
@@ -74,13 +63,12 @@ def add(
 @at_desk("policy")
 def trust(at: Desk, trusted: Annotated[list[str] | None, arg("Whom to trust as well.")] = None) -> None:
     """Follow who verified whom from a trusted set. By EigenTrust, with what it counts for in r."""
-    with at.opened() as book:
-        found = people.reputation.trust_graph(book, trusted or (), at.read_policy().trust)
-        names = people.names.names_of(book)
-    rows = sorted(found.trust.items(), key=lambda pair: (-pair[1], pair[0]))
-    most = found.endorsed
+    found = people.reputation.trust_graph(at.book, trusted or (), at.read_policy().trust)
+    names = people.names.names_of(at.book)
+    rows = sorted(found["trust"].items(), key=lambda pair: (-pair[1], pair[0]))
+    most = found["endorsed"]
     shown = [(names.get(who, who), f"{value:.4f}", f"{most.get(who, 0.0):.2f}") for who, value in rows]
-    at.show(found._asdict(), columns(("who", "trust", "good events at most"), shown))
+    at.show(found, columns(("who", "trust", "good events at most"), shown))
 
 
 @app.command("reviewer")
@@ -91,11 +79,10 @@ def reviewer(
     off: Annotated[bool, opt("Their reviews shall no longer count.", "--off")] = False,
 ) -> None:
     """Propose that somebody's reviews count. They are trusted beforehand then; somebody else confirms it."""
-    with at.opened() as book:
-        pid = people.names.find_person(book, who)
-        made = people.reputation.name_reviewer(book, pid, at.by, on=not off)
-        said = "no longer" if off else "as"
-        lines, done = proposed(book, [made.seq], f"{people.names.names_of(book)[pid]} {said} a reviewer")
+    pid = people.names.find_person(at.book, who)
+    made = people.reputation.name_reviewer(at.book, pid, at.by, on=not off)
+    said = "no longer" if off else "as"
+    lines, done = at.proposed([made.seq], f"{people.names.names_of(at.book)[pid]} {said} a reviewer")
     at.show({"contributor": pid, "proposal": made.seq, "named": done}, lines)
 
 
@@ -110,9 +97,9 @@ def plain(standing: Standing) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def show_all(at: Desk, book: Book) -> None:
+def show_all(at: Desk) -> None:
     """Everybody, on one line each."""
-    found = people.reputation.list_contributors(book, at.domain, at.read_policy())
+    found = people.reputation.list_contributors(at.book, at.domain, at.read_policy())
     values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
     rows = [
         (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
@@ -123,19 +110,18 @@ def show_all(at: Desk, book: Book) -> None:
     at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
 
 
-def show_one(at: Desk, book: Book, pid: str) -> None:
+def show_one(at: Desk, pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
-    found = people.reputation.get_contributor(book, pid, at.domain, at.read_policy())
-    s = found.standing
-    value = plain(s) | {"profile": found.profile, "records": [record._asdict() for record in found.records]}
+    s, profile, records, names = people.reputation.get_contributor(at.book, pid, at.domain, at.read_policy())
+    value = plain(s) | {"profile": profile, "records": [record._asdict() for record in records]}
     lines = [
-        f"{found.name} ({pid}) since {s.since[:10]}; "
-        f"{', '.join(found.profile.get('accounts', [])) or 'no account known'}",
+        f"{profile.get('name') or names.get(pid, '')} ({pid}) since {s.since[:10]}; "
+        f"{', '.join(profile.get('accounts', [])) or 'no account known'}",
         f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
         f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
         *(
-            f"entry {e.id}: {e.kind} by {found.issuers[e.issuer]} ({e.vouched}) about {e.scope}"
-            for e in found.records
+            f"entry {e.id}: {e.kind} by {names.get(e.issuer, e.issuer)} ({e.vouched}) about {e.scope}"
+            for e in records
         ),
     ]
     lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []

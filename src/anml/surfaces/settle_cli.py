@@ -8,76 +8,71 @@ from anml.app import ledger, pay, people
 from anml.app.files import check_place, write_file
 from anml.core.canonical import canonical
 from anml.core.errors import InputError
-from anml.core.money import parse_amount, show_money
+from anml.core.money import parse_amount, show_amount, show_money
+from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT, Rules, parts
 from anml.core.words import counted
-from anml.surfaces.draft_view import doubt, draft_shown, marks
-from anml.surfaces.ledger_common import Book, Desk, at_desk, columns, warn
-from anml.surfaces.options import arg, newest, opt
-
-# Options of `anml settle` alone.
-Run = Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)]
-Pool = Annotated[str | None, opt("Amount to share, such as 10000 or 0.50.")]
-PerLabel = Annotated[str | None, opt("In place of a pool: pay for each label that counts.")]
-Currency = Annotated[str | None, opt("Three letters, such as EUR.")]
-Project = Annotated[str, opt("Name of the project, for statements; the data's without.")]
-Approve = Annotated[str | None, opt("Approve this draft, once all of it was shown to you (--yes).")]
-Release = Annotated[str | None, opt("Release what this settlement holds.")]
-Withdraw = Annotated[str | None, opt("Take back this draft.")]
-Supersedes = Annotated[str | None, opt("The settlement of these rows to replace.")]
-Weight = Annotated[str | None, opt("product, p_correct, equal or blend.")]
-Volume = Annotated[str, opt("Pay grows with rows to this power, above 0 and up to 1.")]
-MinShare = Annotated[str, opt("Smallest share of a contributor who is not new.")]
-MaxShare = Annotated[str, opt("Largest share of one contributor.")]
-Newcomers = Annotated[str, opt("Largest share of all newcomers together.")]
-AcceptDoubtful = Annotated[str | None, opt("Why to settle a run that is doubtful; goes on record.")]
-Multiplier = Annotated[Path | None, opt("CSV with contributor and value, such as Shapley values.")]
-WindowDays = Annotated[int, opt("Days in which a contributor may dispute.")]
-AccountsAt = Annotated[str | None, opt("Place that the run's contributor names are accounts of.")]
-Digest = Annotated[str | None, opt("SHA-256 of run.json as you were told it; another run is refused.")]
-Hold = Annotated[list[str] | None, opt("With --release: this contributor's amount stays held over a flag.")]
-Pay = Annotated[list[str] | None, opt("With --release: this contributor is paid in spite of a flag.")]
-Because = Annotated[str, opt("Why, for those who get less than their rows, or whose amount stays held.")]
-Manifest = Annotated[Path | None, opt("Write the frozen manifest here.")]
+from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
+from anml.surfaces.options import Several, Some, arg, newest, opt
 
 
 @at_desk("by", "yes", "domain", "policy", "dry_run")
 def settle(
-    at: Desk, run: Run = None, pool: Pool = None, per_label: PerLabel = None, currency: Currency = None,
-    project: Project = "", approve: Approve = None, release: Release = None,
-    withdraw: Withdraw = None, hold: Hold = None, pay: Pay = None, because: Because = "",
-    supersedes: Supersedes = None, weight: Weight = None,
-    volume: Volume = "1", min_share: MinShare = "0", max_share: MaxShare = "1", newcomers: Newcomers = "0.2",
-    accept_doubtful: AcceptDoubtful = None, multiplier: Multiplier = None, window_days: WindowDays = 14,
-    source: AccountsAt = None, digest: Digest = None, manifest: Manifest = None,
-) -> None:  # fmt: skip
+    at: Desk,
+    run: Annotated[Path | None, arg("Folder of a run to settle, or latest.", callback=newest)] = None,
+    pool: Annotated[Some, opt("Amount to share, such as 10000 or 0.50.")] = None,
+    per_label: Annotated[Some, opt("In place of a pool: pay for each label that counts.")] = None,
+    currency: Annotated[Some, opt("Three letters, such as EUR.")] = None,
+    project: Annotated[str, opt("Name of the project, for statements; the data's without.")] = "",
+    approve: Annotated[Some, opt("Approve this draft, once all of it was shown to you (--yes).")] = None,
+    release: Annotated[Some, opt("Release what this settlement holds.")] = None,
+    withdraw: Annotated[Some, opt("Take back this draft.")] = None,
+    hold: Annotated[Several, opt("With --release: this contributor's amount stays held over a flag.")] = None,
+    pay: Annotated[Several, opt("With --release: this contributor is paid in spite of a flag.")] = None,
+    because: Annotated[
+        str, opt("Why, for those who get less than their rows, or whose amount stays held.")
+    ] = "",
+    supersedes: Annotated[Some, opt("The settlement of these rows to replace.")] = None,
+    weight: Annotated[Some, opt("product, p_correct, equal or blend.")] = None,
+    volume: Annotated[str, opt("Pay grows with rows to this power, above 0 and up to 1.")] = "1",
+    min_share: Annotated[str, opt("Smallest share of a contributor who is not new.")] = "0",
+    max_share: Annotated[str, opt("Largest share of one contributor.")] = "1",
+    newcomers: Annotated[str, opt("Largest share of all newcomers together.")] = "0.2",
+    accept_doubtful: Annotated[Some, opt("Why to settle a run that is doubtful; goes on record.")] = None,
+    multiplier: Annotated[Path | None, opt("CSV with contributor and value, such as Shapley values.")] = None,
+    window_days: Annotated[int, opt("Days in which a contributor may dispute.")] = 14,
+    source: Annotated[Some, opt("Place that the run's contributor names are accounts of.")] = None,
+    digest: Annotated[Some, opt("SHA-256 of run.json as you were told it; another run is refused.")] = None,
+    manifest: Annotated[Path | None, opt("Write the frozen manifest here.")] = None,
+) -> None:
     """Share a pool by a run's weights. Draft first, then --approve by a second person, then --release."""
     from anml.app.value.multipliers import read_multipliers
 
     if sum(name is not None for name in (run, approve, release, withdraw)) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
-    with at.opened() as book:
-        if release is not None:
-            decided = {"hold": hold or [], "pay": pay or [], "because": because}
-            _release(at, book, people.names.exact(release), decided)
-        elif approve is not None:
-            _approve(at, book, people.names.exact(approve), because)
-        elif withdraw is not None:
-            _withdraw(at, book, people.names.exact(withdraw))
-        elif run is None and pool is None and per_label is None:
-            _list(at, book)
-        elif run is None:
-            raise InputError("name the run whose rows are to be paid: a folder, or latest")
-        else:
-            paid = _paid(at.by, pool, per_label, currency)
-            terms = replace(
-                paid, weight=weight, rules=_rules(volume, min_share, max_share, newcomers),
-                window_days=window_days, source=source, domain=at.domain,
-                supersedes=None if supersedes is None else people.names.exact(supersedes),
-                multipliers=None if multiplier is None else read_multipliers(multiplier),
-                policy=at.read_policy(), accept=accept_doubtful, project=project, digest=digest,
-            )  # fmt: skip
-            _draft(at, book, run, terms, manifest)
+    if release is not None:
+        decided = {"hold": hold or [], "pay": pay or [], "because": because}
+        _release(at, people.names.exact(release), decided)
+    elif approve is not None:
+        _approve(at, people.names.exact(approve), because)
+    elif withdraw is not None:
+        _withdraw(at, people.names.exact(withdraw))
+    elif run is None and pool is None and per_label is None:
+        _list(at)
+    elif run is None:
+        raise InputError("name the run whose rows are to be paid: a folder, or latest")
+    else:
+        paid = _paid(at.by, pool, per_label, currency)
+        given = {"min-share": min_share, "max-share": max_share, "newcomers": newcomers}
+        low, high, cap = (parts(name, share) for name, share in given.items())
+        terms = replace(
+            paid, weight=weight, rules=Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap),
+            window_days=window_days, source=source, domain=at.domain,
+            supersedes=None if supersedes is None else people.names.exact(supersedes),
+            multipliers=None if multiplier is None else read_multipliers(multiplier),
+            policy=at.read_policy(), accept=accept_doubtful, project=project, digest=digest,
+        )  # fmt: skip
+        _draft(at, run, terms, manifest)
 
 
 def _paid(
@@ -92,20 +87,14 @@ def _paid(
     return pay.settle.Terms(parse_amount(pool or "0"), currency, by, rate=rate)
 
 
-def _rules(volume: str, min_share: str, max_share: str, newcomers: str) -> Rules:
-    given = {"min-share": min_share, "max-share": max_share, "newcomers": newcomers}
-    low, high, cap = (parts(name, share) for name, share in given.items())
-    return Rules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
-
-
-def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
+def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None) -> None:
     if manifest is not None:
         check_place(manifest)
-    made = pay.settle.draft(book, run, terms, dry_run=at.dry_run)
+    made = pay.settle.draft(at.book, run, terms)
     if manifest is not None and not at.dry_run:
         write_file(manifest, canonical(made.manifest))
     warn(made.warnings)
-    names = people.names.names_of(book)
+    names = people.names.names_of(at.book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
     order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     rows = [
@@ -127,12 +116,12 @@ def _draft(at: Desk, book: Book, run: Path, terms: "pay.settle.Terms", manifest:
     at.show(value, [head, *doubt(made.manifest), *columns(header, rows), *tail])
 
 
-def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
-    content = book.rehearse(lambda tx: ledger.review.approval(tx, book, sid, at.by))
+def _approve(at: Desk, sid: str, because: str) -> None:
+    content = at.book.rehearse(lambda tx: ledger.steps.approval(tx, sid, at.by))
     warn(content["overlaps"])
     seen = at.agreed(content, draft_shown(content))
-    made = pay.settle.approve(book, sid, at.by, because=because, seen=seen, dry_run=at.dry_run)
-    found = pay.settle.settlements(book)[sid]
+    made = pay.settle.approve(at.book, sid, at.by, because=because, seen=seen)
+    found = pay.settle.settlements(at.book)[sid]
     value = {"settlement": sid, "state": "posted", "entry": made.seq, "by": made.by, "dry_run": at.dry_run}
     done = "Would post" if at.dry_run else "Posted"
     pool = f"{show_money(found.pool, found.currency)} {found.currency}"
@@ -144,21 +133,21 @@ def _approve(at: Desk, book: Book, sid: str, because: str) -> None:
     at.show(value, lines)
 
 
-def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
+def _release(at: Desk, sid: str, decided: dict[str, Any]) -> None:
     """Release what is held; what that decides against somebody is shown first."""
     for name in ("hold", "pay"):
-        decided[name] = people.names.find_people(book, decided[name]) if decided[name] else []
+        decided[name] = people.names.find_people(at.book, decided[name]) if decided[name] else []
     how = {"domain": at.domain, "policy": at.read_policy(), "by": at.by, **decided}
-    done = pay.release.release(book, sid, **how, dry_run=True)
-    names, currency, seen = done.names, done.currency, ledger.review.named(pay.release.against(sid, done))
+    done = pay.settle.release(at.book.dry(), sid, **how)
+    names, currency, seen = done.names, done.currency, ledger.steps.named(pay.settle.against(sid, done))
     # Nobody gets less, or waits, but by the decision of somebody to whom it was shown.
     if (done.returned or done.kept) and not at.dry_run:
         asked = [f"{names.get(pid, pid)}  {show_money(amount, currency)} {currency} would go back to the pool"
                  for pid, amount in done.returned.items()]  # fmt: skip
         asked += [f"{names.get(pid, pid)}  would stay held over a flag" for pid in done.kept]
-        seen = at.agreed(pay.release.against(sid, done), asked)
+        seen = at.agreed(pay.settle.against(sid, done), asked)
     if not at.dry_run:
-        done = pay.release.release(book, sid, **how, seen=seen)
+        done = pay.settle.release(at.book, sid, **how, seen=seen)
 
     def listed(amounts: dict[str, int], what: str) -> list[str]:
         shown = [(names.get(pid, pid), show_money(amount, currency)) for pid, amount in amounts.items()]
@@ -171,14 +160,14 @@ def _release(at: Desk, book: Book, sid: str, decided: dict[str, Any]) -> None:
     at.show({"settlement": sid, "dry_run": at.dry_run, **value}, lines or ["Nothing is held."])
 
 
-def _withdraw(at: Desk, book: Book, sid: str) -> None:
-    pay.settle.withdraw(book, sid, at.by, dry_run=at.dry_run)
+def _withdraw(at: Desk, sid: str) -> None:
+    pay.settle.withdraw(at.book, sid, at.by)
     done = "Would withdraw" if at.dry_run else "Withdrew"
     at.show({"settlement": sid, "state": "withdrawn", "dry_run": at.dry_run}, [f"{done} {sid}."])
 
 
-def _list(at: Desk, book: Book) -> None:
-    found = pay.settle.settlements(book).values()
+def _list(at: Desk) -> None:
+    found = pay.settle.settlements(at.book).values()
     rows = [
         (s.id, s.project, s.state, show_money(s.pool, s.currency), s.currency, s.by, s.approved_by or "",
          (s.posted or "")[:10])
@@ -187,3 +176,69 @@ def _list(at: Desk, book: Book) -> None:
     header = ("settlement", "project", "state", "pool", "", "drafted by", "approved by", "posted")
     value = [{name: item for name, item in s._asdict().items() if name != "marks"} for s in found]
     at.show({"settlements": value}, columns(header, rows))
+
+
+def marks(line: dict[str, Any]) -> str:
+    """What is to be known of a contributor's line: new, or that nothing can be told."""
+    unsure = UNSURE in line.get("verdicts", {})
+    return ", ".join([*(["new"] if line["newcomer"] else []), *([UNSURE] if unsure else [])])
+
+
+def doubt(manifest: dict[str, Any]) -> list[str]:
+    """What was accepted, where the run is doubtful."""
+    if "doubtful" not in manifest:
+        return []
+    said = manifest["doubtful"]
+    return [f"The run is doubtful: {said['because']}.", f"Accepted by {said['by']}: {said['accepted']}"]
+
+
+def draft_shown(content: dict[str, Any]) -> list[str]:
+    """All that an approval signs: who gets what, and what is unusual about it."""
+    currency, before = content["currency"], content["before"]
+    rate, weight = content["rate"], content["rules"]["weight"]
+    how = f"at {show_amount(rate)} a label" if rate else f"by {weight}"
+    lines = [
+        f"{content['settlement']}: {show_money(content['pool'], currency)} {currency} {how}, drafted by "
+        f"{content['drafted_by']}{' for ' + content['project'] if content['project'] else ''}; "
+        f"{counted(content['window_days'], 'day')} for disputes.",
+        f"Run {content['run'][:16]}, manifest {content['manifest'][:16]}; rules: "
+        + ", ".join(f"{name} {_part(value)}" for name, value in sorted(content["rules"].items())),
+    ]
+    if content["supersedes"]:
+        was = show_money(content["replaced"][0], content["replaced"][1])
+        which = f"{content['supersedes']} of {was} {content['replaced'][1]}"
+        lines.append(f"It replaces settlement {which}, which is reversed.")
+    lines += doubt(content) if content["doubtful"] else []
+    lines += [f"An appeal waits for an answer for too long: {late}." for late in content["late"]]
+    if below := sum(line["below"] for line in content["lines"]):
+        lines.append(
+            f"{counted(below, 'person gets', 'people get')} less than their rows alone would be paid: by "
+            "signing you decide so, and their statements name you."
+        )
+    rows = [
+        (line["name"] or line["contributor"], line["rows"], line["kept"], f"{line['share'] / UNIT:.4%}",
+         f"{line['multiplier'] / UNIT:g}", show_money(line["amount"], currency),
+         "" if line["before"] is None else show_money(line["amount"] - line["before"], currency),
+         _unusual(line))
+        for line in content["lines"]
+    ]  # fmt: skip
+    against = f"against {before[:9]}" if before else ""
+    lines += columns(("contributor", "rows", "kept", "share", "times", currency, against, ""), rows)
+    return lines + [f"{name} got {show_money(amount, currency)} and is not in it." for name, amount in
+                    content["gone"].items()]  # fmt: skip
+
+
+def _part(value: int | str) -> str:
+    """A rule's value; shares are parts of the pool."""
+    return value if isinstance(value, str) else f"{value / UNIT:.6g}"
+
+
+# From here on a line is far above what its rows alone would be paid.
+_FAR = 1.25
+
+
+def _unusual(line: dict[str, Any]) -> str:
+    more = ["more than by rows"] * (line["amount"] > line["by_rows"] * _FAR + 1)
+    less = ["less than by rows"] * line["below"]
+    right = [f"{one['right'][0] / UNIT:.0%} right" for one in line["judged"] if "right" in one]
+    return ", ".join(filter(None, [marks(line), *right, *more, *less]))

@@ -1,6 +1,5 @@
 """`anml ledger staff`, `keys` and what needs two people: who may act or vouch, and a second person's word."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +7,7 @@ import typer
 
 from anml.app import ledger, people
 from anml.core.errors import InputError
-from anml.core.identifiers import staff_id
-from anml.surfaces.ledger_common import Desk, at_desk, columns, proposed
+from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.options import arg, opt
 
 app = typer.Typer(help="Who may act in the ledger, and with which key.", no_args_is_help=True)
@@ -43,12 +41,12 @@ def add(
     role: Annotated[list[str] | None, opt("drafter, approver, payer, reviewer or admin; else all.")] = None,
 ) -> None:
     """Bring in a member of staff. From the third on, somebody else confirms it."""
-    with at.opened() as book:
-        made, done = ledger.steps.add_member(book, name, public_key, role, at.by)
-        if done:
-            lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
-        else:
-            lines, done = proposed(book, [made.seq], f"{made.subject} as a member of staff")
+    public = ledger.steps.read_public(public_key)
+    made = ledger.steps.add_member(at.book, name, public, role or None, at.by)
+    if done := "roles" in made.body:
+        lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
+    else:
+        lines, done = at.proposed([made.seq], f"{made.subject} as a member of staff")
     at.show({"name": made.subject, "entry": made.seq, "added": done}, lines)
 
 
@@ -58,8 +56,7 @@ def remove(
     at: Desk, name: Name, compromised: Annotated[bool, opt("Their key leaked.", "--compromised")] = False
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
-    with at.opened() as book:
-        made = ledger.steps.remove_member(book, name, at.by, compromised=compromised)
+    made = ledger.steps.remove_member(at.book, name, at.by, compromised=compromised)
     at.show({"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
 
 
@@ -72,11 +69,10 @@ def renew(
     recovery: Annotated[Path | None, opt("The recovery key, where nobody else is left.")] = None,
 ) -> None:
     """Give somebody whose key was lost another one. Somebody else confirms it, or the recovery key does."""
-    with at.opened() as book:
-        made = ledger.steps.renew_key(book, name, public_key, recovery, at.by)
-        lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
-        if recovery is None:
-            lines, done = proposed(book, [made.seq], f"another key for {made.subject}")
+    made = ledger.steps.renew_key(at.book, name, public_key, recovery, at.by)
+    lines, done = [f"{made.subject} signs with the new key from now on, and not with the old one."], True
+    if recovery is None:
+        lines, done = at.proposed([made.seq], f"another key for {made.subject}")
     at.show({"name": made.subject, "entry": made.seq, "renewed": done}, lines)
 
 
@@ -92,8 +88,7 @@ def new_password() -> str:
 @at_desk()
 def list_(at: Desk) -> None:
     """List everybody who may act, or could."""
-    with at.opened() as book:
-        found = ledger.steps.members(book)
+    found = ledger.steps.staff(at.book).members.values()
     rows = [
         (m.name, "removed" if m.until else "active", m.since[:10], ", ".join(sorted(m.roles)), m.public_key)
         for m in found
@@ -106,8 +101,7 @@ def list_(at: Desk) -> None:
 @at_desk()
 def proposals(at: Desk) -> None:
     """List what waits for a second person."""
-    with at.opened() as book:
-        found = ledger.steps.waiting(book, people.names.names_of(book))
+    found = ledger.steps.waiting(at.book, people.names.names_of(at.book))
     shown = ("proposal", "step", "by", "at", "subject", "says", "details")
     value = [{name: one[name] for name in shown} for one in found]
     rows = [(one["proposal"], one["by"], one["at"][:10], one["says"]) for one in found]
@@ -122,20 +116,16 @@ def confirm(
     drop: Annotated[bool, opt("Take them off the list instead.", "--drop")] = False,
 ) -> None:
     """Confirm, as the second person, what somebody proposed. It is shown to you first."""
-    who = None if at.by is None else staff_id(at.by)
     chosen = [_number(text) for text in numbers]
-    with replace(at, by=who).opened() as book:
-        if drop:
-            ledger.steps.drop_all(book, chosen, who)
-            at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
-            return
-        content = book.rehearse(lambda tx: ledger.review.proposals(tx, book, chosen, who))
-        asked = content["proposals"]
-        said = {
-            p["proposal"]: f"{ledger.steps.says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked
-        }
-        lines = [f"{number}: {text}" for number, text in said.items()]
-        ledger.steps.confirm_all(book, chosen, who, seen=at.agreed(content, lines))
+    if drop:
+        ledger.steps.drop_all(at.book, chosen, at.by)
+        at.show({"confirmed": [], "dropped": chosen}, [f"Dropped {number}." for number in chosen])
+        return
+    content = at.book.rehearse(lambda tx: ledger.steps.proposals(tx, chosen, at.by))
+    asked = content["proposals"]
+    said = {p["proposal"]: f"{ledger.steps.says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked}
+    lines = [f"{number}: {text}" for number, text in said.items()]
+    ledger.steps.confirm_all(at.book, chosen, at.by, seen=at.agreed(content, lines))
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]
     at.show({"confirmed": chosen, "dropped": []}, done)
 
@@ -149,9 +139,8 @@ def _number(text: str) -> int:
 @at_desk("by")
 def clock(at: Desk) -> None:
     """Propose to mend a clock that was ahead. Somebody else confirms it."""
-    with at.opened() as book:
-        made = ledger.steps.mend_clock(book, at.by)
-        lines, done = proposed(book, [made.seq], "the clock mended")
+    made = ledger.steps.mend_clock(at.book, at.by)
+    lines, done = at.proposed([made.seq], "the clock mended")
     at.show({"proposal": made.seq, "mended": done}, lines)
 
 
@@ -162,7 +151,7 @@ keys = typer.Typer(help="The keys that may vouch for contributions.", no_args_is
 @at_desk(every=("json",))
 def new_key(at: Desk, file: Annotated[Path, arg("Where the private key goes.")]) -> None:
     """Make a signing key; the public part is printed."""
-    public = ledger.keys.new_key(file)
+    public = ledger.steps.new_key(file)
     at.show({"private": str(file), "public_key": public}, [public])
 
 
@@ -177,9 +166,9 @@ def trust(
     until: Annotated[str | None, opt("End of validity.")] = None,
 ) -> None:
     """Propose to trust a key; somebody else confirms it."""
-    with at.opened() as book:
-        made = ledger.keys.trust_key(book, public_key, owner, may, since, until, at.by)
-        lines, done = proposed(book, [made.seq], f"trust in key {made.subject} of {owner}")
+    public = ledger.steps.read_public(public_key)
+    made = ledger.steps.trust_key(at.book, owner, public, may, since, until, at.by)
+    lines, done = at.proposed([made.seq], f"trust in key {made.subject} of {owner}")
     body = made.body["body"]
     value = {"key": made.subject, "owner": owner, "may": body["may"], "proposal": made.seq, "trusted": done}
     at.show(value, lines)
@@ -193,8 +182,7 @@ def revoke(
     compromised: Annotated[bool, opt("It leaked: nothing it ever signed counts.", "--compromised")] = False,
 ) -> None:
     """Stop trusting a key."""
-    with at.opened() as book:
-        ledger.keys.revoke_key(book, key, at.by, compromised=compromised)
+    ledger.steps.revoke_key(at.book, key, at.by, compromised=compromised)
     at.show({"key": key, "revoked": True, "compromised": compromised}, [f"Key {key} is revoked."])
 
 
@@ -202,8 +190,7 @@ def revoke(
 @at_desk()
 def list_keys(at: Desk) -> None:
     """List all keys."""
-    with at.opened() as book:
-        known = ledger.keys.known_keys(book)
+    known = ledger.steps.known_keys(at.book)
     rows = [
         (k["id"], k["owner"], "revoked" if k["revoked"] else "valid", k["since"][:10], ", ".join(k["may"]))
         for k in known

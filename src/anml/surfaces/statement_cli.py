@@ -1,15 +1,24 @@
 """`anml statement` and `anml payout`: what people get to see, and what banks get to do."""
 
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from anml.app import ledger, pay, people
-from anml.app.files import check_place, write_file
+from anml.app.files import check_place, read_bytes, write_file
+from anml.core.canonical import canonical
 from anml.core.errors import InputError
 from anml.core.money import parse_amount, show_minor, show_money
+from anml.core.settle import UNIT
 from anml.core.words import counted
-from anml.surfaces.ledger_common import Book, Desk, at_desk, columns
+from anml.surfaces.ledger_common import Desk, at_desk, columns
+from anml.surfaces.names import printable
 from anml.surfaces.options import arg, opt
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 # Statements by contributor.
 Made = dict[str, dict[str, Any]]
@@ -34,12 +43,11 @@ def statement(
     for folder in (out, bundle):
         if folder is not None:
             check_place(folder / "statements.csv")
-    with at.opened() as book:
-        sid = people.names.find_settlement(book, settlement, "posted")
-        chosen = None if contributor is None else people.names.find_people(book, contributor)
-        made = pay.statement.build(book, sid, chosen, at.domain, at.read_policy())
-        _write(book, made, out, bundle)
-        lines = _table(made, people.names.names_of(book))
+    sid = people.names.find_settlement(at.book, settlement, "posted")
+    chosen = None if contributor is None else people.names.find_people(at.book, contributor)
+    made = pay.statement.build(at.book, sid, chosen, at.domain, at.read_policy())
+    _write(at, made, out, bundle)
+    lines = _table(made, people.names.names_of(at.book))
     lines += [f"Wrote {counted(len(made), 'statement')} to {out}"] if out else []
     last = f"Wrote {counted(len(made), 'bundle')} to {bundle}; in each: python verify.py --public-key KEY"
     places = {name: None if path is None else str(path) for name, path in (("out", out), ("bundle", bundle))}
@@ -47,17 +55,15 @@ def statement(
     at.show(value, [*lines, *([last] if bundle else [])])
 
 
-def _write(book: Book, made: Made, out: Path | None, bundle: Path | None) -> None:
+def _write(at: Desk, made: Made, out: Path | None, bundle: Path | None) -> None:
     """Write statements into a folder for all of them, and into one with a bundle each."""
-    from anml.surfaces.statement_html import statement_html, write_bundle
-
     for pid, item in made.items() if out or bundle else ():
-        signed = pay.statement.sign(book, item)
+        signed = pay.statement.sign(at.book, item)
         if out is not None:
             write_file(out / f"{pid}.json", signed, private=True)
             write_file(out / f"{pid}.html", statement_html(item), private=True)
         if bundle is not None:
-            write_bundle(bundle / pid, item, signed, ledger.keys.public_key(book))
+            write_bundle(bundle / pid, item, signed, ledger.steps.public_key(at.book))
     if out is not None:
         write_file(out / "statements.csv", pay.exports.statements_csv(made.values()), private=True)
 
@@ -74,9 +80,9 @@ def _table(made: Made, names: dict[str, str]) -> list[str]:
 
 def _verify(at: Desk, path: Path, public_key: str | None) -> None:
     if public_key is None:
-        with at.opened(acts=False) as book:
-            public_key = ledger.keys.public_key(book)
-    found = pay.statement_check.verify_file(path, public_key)
+        public_key = ledger.steps.public_key(at.book)
+    public = ledger.steps.read_public(public_key)
+    found = ledger.verify.check_statement(read_bytes(path, "statement"), public)
     sums, currency = found["amounts"], found["currency"]
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
@@ -114,57 +120,56 @@ def payout(
         raise InputError("one thing at a time: --paid or --failed")
     if failed and not contributor:
         raise InputError("say with --contributor whose payment came back")
-    with at.opened() as book:
-        if paid or failed:
-            _close(at, book, str(paid or failed), contributor, bool(paid))
-            return
-        if batch and out is not None and not currency:
-            payer = pay.payout.read_payer(debtor) if rail == "pain001" else None
-            again = pay.payout.write_files(book, people.names.find_batch(book, batch), payer, out)
-            _show_batch(at, book, again.batch, {"files": list(map(str, again.files))})
-            return
-        if not (currency or batch):
-            _list_batches(at, book)
-            return
-        if not (currency and batch):
-            raise InputError(
-                "to pay, give --currency and --batch; with neither, batches are listed; --batch with --out "
-                "writes an earlier one again"
-            )
-        if out is not None:
-            check_place(out / "books.beancount")
-        # What is wrong with the payer's details is said before any money moves.
-        payer = pay.payout.read_payer(debtor) if rail == "pain001" and (out or debtor) else None
-        listed = None
-        if bank_list is not None:
-            listed = people.names.by_person(book, pay.payout.read_bank_list(bank_list), bank_list.name)
-        made = pay.payout.create(
-            book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
-            checkpoint=checkpoint, listed=listed, dry_run=at.dry_run,
-        )  # fmt: skip
-        more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
-                "files": list(map(str, made.files))}  # fmt: skip
-        _show_batch(at, book, made.batch, more)
+    if paid or failed:
+        _close(at, str(paid or failed), contributor, bool(paid))
+        return
+    if batch and out is not None and not currency:
+        payer = pay.payout.read_payer(debtor) if rail == "pain001" else None
+        again = pay.payout.write_files(at.book, people.names.find_batch(at.book, batch), payer, out)
+        _show_batch(at, again.batch, {"files": list(map(str, again.files))})
+        return
+    if not (currency or batch):
+        _list_batches(at)
+        return
+    if not (currency and batch):
+        raise InputError(
+            "to pay, give --currency and --batch; with neither, batches are listed; --batch with --out "
+            "writes an earlier one again"
+        )
+    if out is not None:
+        check_place(out / "books.beancount")
+    # What is wrong with the payer's details is said before any money moves.
+    payer = pay.payout.read_payer(debtor) if rail == "pain001" and (out or debtor) else None
+    listed = None
+    if bank_list is not None:
+        listed = people.names.by_person(at.book, pay.payout.read_bank_list(bank_list), bank_list.name)
+    made = pay.payout.create(
+        at.book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
+        checkpoint=checkpoint, listed=listed,
+    )  # fmt: skip
+    more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
+            "files": list(map(str, made.files))}  # fmt: skip
+    _show_batch(at, made.batch, more)
 
 
-def _close(at: Desk, book: Book, batch: str, contributor: list[str] | None, paid: bool) -> None:
+def _close(at: Desk, batch: str, contributor: list[str] | None, paid: bool) -> None:
     """Record that payments of a batch were made, or came back; what came back is shown first."""
     batch, seen = people.names.exact(batch, "batch"), None
-    chosen = None if contributor is None else people.names.find_people(book, contributor)
+    chosen = None if contributor is None else people.names.find_people(at.book, contributor)
     if not paid:
-        content = book.rehearse(lambda tx: ledger.review.came_back(tx, book, batch, chosen or [], at.by))
+        content = at.book.rehearse(lambda tx: ledger.steps.came_back(tx, batch, chosen or [], at.by))
         lines = [
             f"{item['name']}  {show_minor(item['amount'], content['currency'])} {content['currency']} of "
             f"{batch} came back, and will be paid again"
             for item in content["payments"]
         ]
         seen = at.agreed(content, lines)
-    done = pay.payout.close(book, batch, chosen, paid=paid, by=at.by, seen=seen, dry_run=at.dry_run)
-    _show_batch(at, book, done, {})
+    done = pay.payout.close(at.book, batch, chosen, paid=paid, by=at.by, seen=seen)
+    _show_batch(at, done, {})
 
 
-def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
-    names, paid = people.names.names_of(book), [item._asdict() for item in batch.payments]
+def _show_batch(at: Desk, batch: Any, more: dict[str, Any]) -> None:
+    names, paid = people.names.names_of(at.book), [item._asdict() for item in batch.payments]
     rows = [
         (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
         for item in batch.payments
@@ -179,8 +184,73 @@ def _show_batch(at: Desk, book: Book, batch: Any, more: dict[str, Any]) -> None:
     at.show({**batch._asdict(), "total": batch.total, **more, "payments": paid}, lines)
 
 
-def _list_batches(at: Desk, book: Book) -> None:
-    found = pay.payout.batches(book)
+def _list_batches(at: Desk) -> None:
+    found = pay.payout.batches(at.book)
     rows = [(b.id, b.at[:10], len(b.payments), show_minor(b.total, b.currency), b.currency) for b in found]
     value = [{"batch": b.id, "at": b.at, "total": b.total, "currency": b.currency} for b in found]
     at.show({"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))
+
+
+# What a statement is made of, in words.
+TITLES = {
+    "gross": "Earned in this settlement",
+    "held": "Held",
+    "released": "Released",
+    "returned": "Back to the pool",
+    "reversed": "Reversed",
+    "corrected": "Corrected after a dispute",
+    "payable": "Payable (all settlements)",
+    "in_transit": "On its way to the bank (all settlements)",
+    "paid": "Paid (all settlements)",
+}
+# Shown also where they are nothing.
+ALWAYS = ("gross", "held", "released", "paid")
+SIGNALS = {"v": "Verification", "r": "Reputation", "t": "Freshness"}
+
+
+@cache
+def _template() -> "Template":
+    """Compiled once for everybody's statement."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+
+    pages = Environment(
+        loader=PackageLoader("anml.surfaces"), autoescape=select_autoescape(default=True),
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )  # fmt: skip
+    return pages.get_template("statement.html")
+
+
+def statement_html(statement: Mapping[str, Any]) -> str:
+    """The page; everything in it is escaped."""
+    currency = statement["currency"]
+
+    def money(micro: int) -> str:
+        return show_money(micro, currency)
+
+    shown = {name: value for name, value in statement["amounts"].items() if value or name in ALWAYS}
+    amounts = {TITLES[name]: money(value) for name, value in shown.items()}
+    bands = {
+        SIGNALS[name]: {band: count for band, count in counts.items() if count}
+        for name, counts in statement["bands"].items()
+    }
+    share = f"{statement['share'] / UNIT:.4%}"
+    return _template().render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
+
+
+_PART = ("head", "line", "place", "lines", "line_path")
+
+
+def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
+    """All that an outsider needs to check one statement: no anml, no database, no network."""
+    proof = statement["proof"]
+    program = files("anml.surfaces") / "templates" / "verify_statement.py"
+    made: dict[str, bytes | str] = {
+        "statement.json": signed,
+        "statement.html": statement_html(statement),
+        "manifest-part.json": canonical({name: proof[name] for name in _PART}) + b"\n",
+        "checkpoint.txt": proof["checkpoint"],
+        "log.pub": public_key + "\n",
+        "verify.py": program.read_bytes(),
+    }
+    for name, data in made.items():
+        write_file(folder / name, data, private=True)

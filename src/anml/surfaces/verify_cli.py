@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from anml.app import ledger
-from anml.app.files import check_place, read_text, write_file
+from anml.app.files import check_place, read_bytes, read_text, write_file
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk
@@ -23,10 +23,13 @@ def verify(
 ) -> None:
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     if proof is not None:
-        _verify_growth(proof, public_key, at)
+        if public_key is None:
+            raise InputError("a proof is checked with the ledger's --public-key")
+        older, newer = ledger.verify.check_growth(read_bytes(proof, "proof"), public_key)
+        line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
+        at.show({"verified": True, "older": older, "newer": newer}, [line])
         return
-    with at.opened() as book:
-        found, by_itself = ledger.verify.verify_files(book, checkpoint or (), public_key)
+    found, by_itself = ledger.verify.verify_files(at.book, checkpoint or (), public_key)
     root = found.root.hex()
     lines = [f"{found.entries} entries, every hash, link, step, signature and sum holds; root {root}"]
     if not checkpoint:
@@ -44,14 +47,6 @@ def _sound(at: Desk, value: dict[str, Any], problems: Sequence[str], good: list[
         raise typer.Exit(1)
 
 
-def _verify_growth(proof: Path, public_key: str | None, at: Desk) -> None:
-    if public_key is None:
-        raise InputError("a proof is checked with the ledger's --public-key")
-    older, newer = ledger.verify.check_growth_file(proof, public_key)
-    line = f"Sound: the log grew from {older} to {newer} entries, and the first {older} are the same."
-    at.show({"verified": True, "older": older, "newer": newer}, [line])
-
-
 @at_desk()
 def checkpoint(
     at: Desk,
@@ -65,14 +60,14 @@ def checkpoint(
     for path in (out, proof):
         if path is not None:
             check_place(path)
-    with at.opened() as book:
-        made = ledger.verify.sign_checkpoint(book)
-        if since is not None and proof is not None:
-            write_file(proof, ledger.verify.prove_growth(book, read_text(since, "checkpoint")))
+    made = ledger.verify.sign_checkpoint(at.book)
+    if since is not None and proof is not None:
+        write_file(proof, ledger.verify.prove_growth(at.book, read_text(since, "checkpoint")))
     if out is not None:
-        write_file(out, made.note)
-    value = {**made._asdict(), "out": None if out is None else str(out)}
-    lines = made.note.rstrip("\n").split("\n") if out is None else [f"Signed {made.size} entries: {out}"]
+        write_file(out, made["note"])
+    value = {**made, "out": None if out is None else str(out)}
+    lines = made["note"].rstrip("\n").split("\n")
+    lines = lines if out is None else [f"Signed {made['size']} entries: {out}"]
     at.show(value, lines + ([f"Proof of growth: {proof}"] if proof else []))
 
 
@@ -80,17 +75,9 @@ def checkpoint(
 def watch(
     at: Desk,
     to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
-    every: Annotated[int | None, opt("Do it again after so many seconds, until stopped; else once.")] = None,
 ) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
-    import time
-
-    while True:
-        with at.opened() as book:
-            found = ledger.verify.watch(book, to)
-        older = counted(found.compared, "older checkpoint")
-        good = f"{found.size} entries hold against {older} in {to}; one more is kept."
-        _sound(at, {"size": found.size, "compared": found.compared}, found.problems, [good])
-        if every is None:
-            return
-        time.sleep(every)
+    found = ledger.verify.watch(at.book, to)
+    older = counted(found.compared, "older checkpoint")
+    good = f"{found.entries} entries hold against {older} in {to}; one more is kept."
+    _sound(at, {"size": found.entries, "compared": found.compared}, found.problems, [good])

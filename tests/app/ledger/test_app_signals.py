@@ -6,9 +6,9 @@ import pytest
 from anml.app.ledger.vouched import with_signals
 from anml.core.signals.policy import Policy
 from anml.core.signals.track_record import TrackRule
-from anml.ledger.dsse import batch_scope
 from anml.ledger.evidence import Record, item_scope
-from anml.ledger.times import stamp
+from anml.ledger.log import stamp
+from anml.ledger.signing import batch_scope
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from anml.app.ledger import attest
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, InputError
-from anml.ledger import dsse, keys
-from anml.ledger.dsse import PROPERTIES
+from anml.ledger import keys, signing
+from anml.ledger.signing import PROPERTIES
 
 LAB = "https://lab.example"
 
@@ -25,7 +25,7 @@ def test_every_property_can_be_said_of_a_contributor_and_a_file(lab, tmp_path, w
     batch = tmp_path / "labels.csv"
     batch.write_text("x")
     made = attest.make(path, LAB, [name], world.clock.now, ["c1"], [batch])
-    said = dsse.read_attestation(dsse.unwrap(made, [public])[0])
+    said = signing.read_attestation(signing.unwrap(made, [public])[0])
     assert said.properties == (name,)
     assert said.subjects == (
         ("anml:contributor:c1", sha256(b"c1")), ("labels.csv", sha256(b"x")),
@@ -53,7 +53,7 @@ def trusted(lab, world):
 
 
 def test_an_attestation_is_taken_once(trusted):
-    assert len(attest.take_all(trusted.ledger, {"": trusted.paper}, dry_run=True)) == 1
+    assert len(attest.take_all(trusted.ledger.dry(), {"": trusted.paper})) == 1
     before = trusted.size()
     assert len(attest.take_all(trusted.ledger, {"": trusted.paper})) == 1
     # The record, and one signature for it.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from anml.app.ledger.imports import Import, import_file
 from anml.app.ledger.verify import verify
+from anml.app.ledger.vouched import Import, import_file
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.policy import Policy
 from anml.intake.exports import FORMATS
@@ -57,7 +57,7 @@ def test_rows_come_out_with_v_and_r_and_without_names(world, name):
 @pytest.mark.parametrize("name", FILES)
 def test_a_dry_run_says_the_same_and_writes_nothing(world, name):
     size = world.size()
-    rehearsed = import_file(world.ledger, request(name), dry_run=True)
+    rehearsed = import_file(world.ledger.dry(), request(name))
     assert world.size() == size
     done = import_file(world.ledger, request(name))
     assert (rehearsed.evidence, rehearsed.scores) == (done.evidence, done.scores)
@@ -73,8 +73,8 @@ def test_one_entry_for_each_contributor_says_how_many_rows_they_gave(world):
 
 
 def test_agreement_of_two_others_is_recorded_only_when_it_is_asked_for(world):
-    plain = import_file(world.ledger, request("crowd-long"), dry_run=True)
-    asked = import_file(world.ledger, request("crowd-long", agreement=True), dry_run=True)
+    plain = import_file(world.ledger.dry(), request("crowd-long"))
+    asked = import_file(world.ledger.dry(), request("crowd-long", agreement=True))
     assert asked.evidence > plain.evidence
 
 

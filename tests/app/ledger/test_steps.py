@@ -4,7 +4,7 @@ import pytest
 
 from anml.app.ledger import steps
 from anml.app.pay import payout
-from anml.app.people.erase import erase
+from anml.app.people.identity import erase
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds, two_people
 from anml.ledger.keys import public_text
@@ -32,10 +32,10 @@ def place(paid):
             lambda tx: two_people.propose_key(tx, "lab", public("lab"), ["self"], None, None, "ann")
         ),
         kinds.NAMED: write(lambda tx: two_people.propose(tx, kinds.NAMED, pids["ada"], {"on": True}, "ann")),
-        kinds.PAYEE_SET: payout.set_payee(world.ledger, pids["ada"], {"name": "Ada", "iban": IBAN}, "ann"),
-        kinds.MAPPED: write(
-            lambda tx: two_people.propose_account(tx, world.ledger, "pf", "ada.l", pids["ada"], "ann")
-        ),
+        kinds.PAYEE_SET: payout.set_payees(world.ledger, {pids["ada"]: {"name": "Ada", "iban": IBAN}}, "ann")[
+            0
+        ],
+        kinds.MAPPED: write(lambda tx: two_people.propose_account(tx, "pf", "ada.l", pids["ada"], "ann")),
         kinds.MERGED: write(
             lambda tx: two_people.propose(tx, kinds.MERGED, pids["bea"], {"into": pids["ada"]}, "ann")
         ),
@@ -43,7 +43,7 @@ def place(paid):
             world.ledger, "cat", public_text(public("new")), None, "ann"
         ).seq,
         kinds.CLOCK: steps.mend_clock(world.ledger, "ann").seq,
-        kinds.ERASED: erase(world.ledger, pids["bea"], anyway=True, by="ann").proposal,
+        kinds.ERASED: erase(world.ledger, pids["bea"], anyway=True, by="ann")["proposal"],
         kinds.REVERSED: steps.reverse(world.ledger, paid.sid, pids["bea"], 5, "other", "ann").seq,
     }
     return world
@@ -82,7 +82,12 @@ def test_all_are_confirmed_or_none(place):
         kinds.NAMED,
         kinds.STAFF_ADDED,
     ]
-    assert [member.name for member in steps.members(place.ledger)] == ["ann", "bob", "cat", "zoe"]
+    assert list(steps.staff(place.ledger).members) == [
+        "ann",
+        "bob",
+        "cat",
+        "zoe",
+    ]
     with pytest.raises(ConflictError, match="was confirmed already"):
         steps.confirm_all(place.ledger, numbers, "bob")
 
@@ -90,15 +95,15 @@ def test_all_are_confirmed_or_none(place):
 def test_a_ledger_says_whether_one_person_keeps_it(place, tmp_path):
     from ledger.ledger_world import World
 
-    assert not steps.is_single_person(place.ledger)
+    assert not steps.staff(place.ledger).single_person
     alone = World(str(tmp_path / "o.db"), tmp_path / "o", tmp_path, ("ann",), single_person=True)
-    assert steps.is_single_person(alone.ledger)
+    assert steps.staff(alone.ledger).single_person
     alone.ledger.close()
 
 
 def test_a_rehearsed_reversal_asks_nobody(place):
     size = place.size()
-    steps.reverse(place.ledger, *_of(place), 1, "fraud", "ann", dry_run=True)
+    steps.reverse(place.ledger.dry(), *_of(place), 1, "fraud", "ann")
     assert place.size() == size
 
 

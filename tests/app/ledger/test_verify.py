@@ -10,11 +10,12 @@ from anml.app.ledger.verify import check_growth, prove_growth, sign_checkpoint, 
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import schema
 from anml.ledger.checkpoint import Checkpoint
+from anml.ledger.keys import public_text
 from anml.ledger.store import open_ledger
 
 
 def note(ledger) -> str:
-    return sign_checkpoint(ledger).note
+    return sign_checkpoint(ledger)["note"]
 
 
 def test_a_sound_ledger_has_no_problems_with_and_without_its_keys(lived):
@@ -42,9 +43,9 @@ def test_a_watch_keeps_a_checkpoint_for_every_state_it_saw(world, tmp_path):
     assert (again.compared, len(list(folder.iterdir()))) == (1, 1)
     world.register("test", ["x"])
     third = watch(world.ledger, folder)
-    assert (third.compared, third.size) == (1, first.size + 2)
+    assert (third.compared, third.entries) == (1, first.entries + 2)
     assert len(list(folder.glob("*.txt"))) == 2
-    assert (folder / sorted(path.name for path in folder.iterdir())[1]).read_text() == third.note
+    assert (folder / sorted(path.name for path in folder.iterdir())[1]).read_text() == note(world.ledger)
 
 
 def test_a_watch_that_finds_something_keeps_nothing(world, tmp_path):
@@ -66,9 +67,9 @@ def test_growth_is_proved_to_who_has_the_public_key_alone(world):
     size = world.size()
     world.register("test", ["x", "y"])
     proof = prove_growth(world.ledger, older)
-    assert check_growth(proof, world.ledger.ring.public) == (size, size + 3)
+    assert check_growth(proof, public_text(world.ledger.ring.public)) == (size, size + 3)
     with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
-        check_growth(proof, bytes(range(32)))
+        check_growth(proof, public_text(bytes(range(32))))
 
 
 def test_a_rewritten_history_cannot_be_proved(world, tmp_path):
@@ -79,7 +80,7 @@ def test_a_rewritten_history_cannot_be_proved(world, tmp_path):
     proof = json.loads(prove_growth(world.ledger, older))
     for change in ({"path": proof["path"][:-1]}, {"path": [*proof["path"], proof["path"][0]]}):
         with pytest.raises(IntegrityError, match="does not continue the older one"):
-            check_growth(json.dumps({**proof, **change}).encode(), world.ledger.ring.public)
+            check_growth(json.dumps({**proof, **change}).encode(), public_text(world.ledger.ring.public))
     other = World(str(tmp_path / "o.db"), tmp_path / "o", tmp_path, ("ann",))
     with pytest.raises(IntegrityError, match="not signed by this ledger's key"):
         prove_growth(other.ledger, older)
@@ -91,7 +92,7 @@ def test_a_rewritten_history_cannot_be_proved(world, tmp_path):
 )
 def test_what_is_no_proof_is_one_sentence(data):
     with pytest.raises(InputError, match=r"^a proof of growth is JSON with older, newer and path$"):
-        check_growth(data, bytes(32))
+        check_growth(data, public_text(bytes(32)))
 
 
 def test_an_older_checkpoint_from_the_future_is_refused(lived):

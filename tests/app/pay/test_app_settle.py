@@ -2,10 +2,9 @@
 
 import pytest
 
-from anml.app.ledger.review import approval
+from anml.app.ledger.steps import approval
 from anml.app.pay import settle
-from anml.app.pay.release import release
-from anml.app.pay.settle import Terms
+from anml.app.pay.settle import Terms, release
 from anml.core.canonical import sha256
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.settle import UNIT, Rules
@@ -17,7 +16,7 @@ def terms(**changes) -> Terms:
 
 
 def names(lived, *given: str) -> dict[str, str]:
-    return lived.ledger.rehearse(lambda tx: settle.resolve_names(tx, lived.ledger, None, list(given)))
+    return lived.ledger.rehearse(lambda tx: settle.resolve_names(tx, None, list(given)))
 
 
 def test_identifiers_need_no_place(lived):
@@ -68,7 +67,7 @@ def test_a_project_is_one_line_and_nobodys_address(world):
 
 def test_a_release_says_who_got_what_and_who_waits_for_what(lived):
     """After the dispute window: Ada's was released, Bea disputes, Cem is new."""
-    found = release(lived.ledger, lived.sid, by="cat", dry_run=True)
+    found = release(lived.ledger.dry(), lived.sid, by="cat")
     assert found.released == {}
     assert found.waiting[lived.pids["bea"]] == "a dispute is open"
     assert found.waiting[lived.pids["cem"]].startswith("new contributor: needs 10 more contributions")
@@ -83,7 +82,7 @@ def test_who_drafted_does_not_approve(world):
     made = settle.draft(world.ledger, world.run(simple_rows({"ada": 1})), terms())
     with pytest.raises(ConflictError, match="a second person must approve it"):
         settle.approve(world.ledger, made.id, "ann")
-    rehearsed = settle.approve(world.ledger, made.id, "bob", dry_run=True)
+    rehearsed = settle.approve(world.ledger.dry(), made.id, "bob")
     assert settle.approve(world.ledger, made.id, "bob").seq == rehearsed.seq
 
 
@@ -91,7 +90,7 @@ def test_a_run_that_was_changed_with_its_hashes_is_not_the_run_that_was_named(wo
     """Samples and their hash in `run.json` changed together: the folder is sound in itself."""
     folder = world.run(simple_rows({"ada": 2, "bea": 8}))
     told = sha256((folder / "run.json").read_bytes())
-    found = settle.draft(world.ledger, folder, terms(digest=told[:16]), dry_run=True)
+    found = settle.draft(world.ledger.dry(), folder, terms(digest=told[:16]))
     assert found.manifest["run"]["record_sha256"] == told
     write_run(folder, simple_rows({"ada": 8, "bea": 2}))
     for digest in (told, told[:16], told[:8], ""):
@@ -99,7 +98,7 @@ def test_a_run_that_was_changed_with_its_hashes_is_not_the_run_that_was_named(wo
             settle.draft(world.ledger, folder, terms(digest=digest))
     # Whoever approves it is shown which run it is.
     made = settle.draft(world.ledger, folder, terms())
-    shown = world.ledger.rehearse(lambda tx: approval(tx, world.ledger, made.id, "bob"))
+    shown = world.ledger.rehearse(lambda tx: approval(tx, made.id, "bob"))
     assert shown["run"] == sha256((folder / "run.json").read_bytes()) != told
 
 

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from anml.app.pay import payout
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.ledger import people, schema
 from ledger.ledger_world import simple_rows
@@ -49,7 +49,7 @@ def test_below_the_threshold_it_is_carried(paid):
 
 def test_a_dry_run_pays_nobody(paid):
     size = paid.world.size()
-    assert payout.create(paid.ledger, "p1", "EUR", "cat", dry_run=True).batch.total == 10_000_000
+    assert payout.create(paid.ledger.dry(), "p1", "EUR", "cat").batch.total == 10_000_000
     assert paid.world.size() == size
 
 
@@ -90,7 +90,7 @@ def test_all_open_payments_end_where_none_are_named(paid, ended):
 def test_details_that_no_bank_takes_are_refused(paid, changes):
     size = paid.world.size()
     with pytest.raises(InputError):
-        payout.set_payee(paid.ledger, paid.pids["ada"], changes)
+        payout.set_payees(paid.ledger, {paid.pids["ada"]: changes})
     assert paid.world.size() == size
 
 

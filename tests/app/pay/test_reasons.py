@@ -7,10 +7,10 @@ from anml.app.pay.reasons import NAMED, about_evidence, appeal, disputes_shown, 
 from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
 from anml.core.signals.policy import KINDS, Evidence
+from anml.ledger.log import seconds
 from anml.ledger.money_parts import Answer, Dispute, Settlement
 from anml.ledger.parts import Staff
 from anml.ledger.rules_money import REASONS
-from anml.ledger.times import seconds
 from ledger.ledger_hand import at
 
 

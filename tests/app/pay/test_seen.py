@@ -6,7 +6,7 @@ import pytest
 
 from anml.app.ledger.verify import sign_checkpoint, verify
 from anml.app.pay import payout
-from anml.app.pay.release import release
+from anml.app.pay.settle import release
 from anml.core.errors import IntegrityError
 from ledger.ledger_world import simple_rows
 
@@ -22,7 +22,7 @@ def restored(world):
     world.reopen()
     payout.create(world.ledger, "p1", "EUR", "cat")
     kept = world.folder / "kept.txt"
-    kept.write_text(sign_checkpoint(world.ledger).note)
+    kept.write_text(sign_checkpoint(world.ledger)["note"])
     world.ledger.close()
     shutil.copy(f"{world.url}.backup", world.url)
     world.reopen()

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from anml.app.pay.statement import FORMAT, build, moved, sign
-from anml.app.pay.statement_check import verify
+from anml.app.ledger.verify import check_statement as verify
+from anml.app.ledger.verify import verifier
+from anml.app.pay.statement import FORMAT, build, sign
+from anml.core.canonical import leaf_hash
 from anml.core.errors import InputError
 from anml.core.manifest import LINES
-from anml.core.merkle import leaf_hash
 from anml.ledger import checkpoint, kinds
-from ledger.ledger_hand import event
 from ledger.ledger_paths import verify_inclusion
 
 
@@ -85,9 +85,9 @@ def test_a_signed_statement_is_checked_with_the_public_key_alone(lived, statemen
 
 def test_what_entries_come_to_by_hand():
     def entry(kind, **lines):
-        return event(kind, postings=tuple((f"{name}:x", "EUR", amount) for name, amount in lines.items()))
+        return kind, [(f"{name}:x", "EUR", amount) for name, amount in lines.items()]
 
-    found = moved(
+    found = verifier().sums_of(
         [
             entry(kinds.CREDITED, funding=-100, held=100), entry(kinds.RESOLVED, source=-20, held=20),
             entry(kinds.REVERSED, held=-5, source=5), entry(kinds.RELEASED, held=-115, payable=85, source=30),

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from anml.app.ledger.verify import check_statement as verify
 from anml.app.pay.statement import PAYLOAD, build, sign
-from anml.app.pay.statement_check import verify
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.ledger import dsse
+from anml.ledger import signing
 from anml.ledger.signing import from_key
 from ledger.ledger_hand import private
 
@@ -28,7 +28,7 @@ def test_a_statement_that_nobody_touched_holds(lived, found):
 
 
 def test_only_the_ledgers_key_signs_statements(lived, found):
-    forged = canonical(dsse.wrap(PAYLOAD, canonical(found), from_key(private("thief"))))
+    forged = canonical(signing.wrap(PAYLOAD, canonical(found), from_key(private("thief"))))
     with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
         verify(forged, lived.ledger.ring.public)
 
@@ -74,6 +74,6 @@ def test_another_format_is_named(lived, found):
         checked(lived, {**found, "format": "anml-statement/1"})
     with pytest.raises(InputError, match=r"expected 'application/vnd.anml.statement"):
         verify(
-            json.dumps(dsse.wrap("x", b"{}", from_key(lived.ledger.ring.log))).encode(),
+            json.dumps(signing.wrap("x", b"{}", from_key(lived.ledger.ring.log))).encode(),
             lived.ledger.ring.public,
         )

@@ -5,8 +5,8 @@ import pytest
 from anml.app.people.reputation import replay_history, show
 from anml.core.errors import InputError
 from anml.core.settle import UNIT
+from anml.ledger.log import stamp
 from anml.ledger.standing import Score, item_mark
-from anml.ledger.times import stamp
 
 
 @pytest.fixture
@@ -24,10 +24,10 @@ def scored(world):
 
 def test_a_history_has_a_step_for_each_event_and_ends_where_the_record_stands(scored):
     steps, now = replay_history(scored.ledger, scored.pids["ada"])
-    assert [step.event.quality for step in steps] == [1.0, 0.5, 0.9]
+    assert [step["quality"] for step in steps] == [1.0, 0.5, 0.9]
     assert now == show(scored.ledger)[scored.pids["ada"]].track
     # After the first: (1 + 1.6) / (1 + 4).
-    assert steps[0].track.r == pytest.approx(0.52)
+    assert steps[0]["r"] == pytest.approx(0.52)
 
 
 def test_an_earlier_moment_knows_what_was_known_then(scored):

@@ -29,17 +29,17 @@ def test_trust_flows_from_the_roots_and_rings_get_none(reviewed):
     """By EigenTrust with restart 0.15: lab 1, ada 0.85 of it, bea 0.85 of that."""
     found = trust_graph(reviewed.ledger)
     pids = reviewed.pids
-    assert sum(found.trust.values()) == pytest.approx(1)
-    assert found.trust[pids["ada"]] == pytest.approx(0.85 * found.trust[LAB])
-    assert found.trust[pids["bea"]] == pytest.approx(0.85**2 * found.trust[LAB])
-    assert pids["cem"] not in found.endorsed
-    assert found.endorsed[pids["ada"]] == pytest.approx(3 * 0.85)
-    assert max(found.endorsed.values()) <= TrustRule().events
+    assert sum(found["trust"].values()) == pytest.approx(1)
+    assert found["trust"][pids["ada"]] == pytest.approx(0.85 * found["trust"][LAB])
+    assert found["trust"][pids["bea"]] == pytest.approx(0.85**2 * found["trust"][LAB])
+    assert pids["cem"] not in found["endorsed"]
+    assert found["endorsed"][pids["ada"]] == pytest.approx(3 * 0.85)
+    assert max(found["endorsed"].values()) <= TrustRule().events
 
 
 def test_roots_may_be_named_on_the_spot(reviewed):
     found = trust_graph(reviewed.ledger, [reviewed.pids["cem"]])
-    assert found.trust[reviewed.pids["dee"]] > 0
+    assert found["trust"][reviewed.pids["dee"]] > 0
 
 
 def test_without_roots_or_votes_there_is_no_graph(world):
@@ -57,7 +57,7 @@ def test_a_reviewer_is_proposed_and_then_a_root(world):
     world.confirm(made.seq)
     other = world.register("ls", ["bea"])["bea"]
     world.record(Record("review-accepted", other, pid, ""))
-    assert trust_graph(world.ledger).trust[other] > 0
+    assert trust_graph(world.ledger)["trust"][other] > 0
     world.confirm(name_reviewer(world.ledger, pid, "ann", on=False).seq)
     with pytest.raises(InputError, match="nobody is trusted beforehand"):
         trust_graph(world.ledger)

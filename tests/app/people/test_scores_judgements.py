@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from anml.app.people.scores import SCHEMA, fresh_scores
 from anml.core.settle import UNIT
 from anml.ledger.standing import item_mark
-from anml.ledger.sums import JudgedBefore
-from ledger.ledger_hand import event
 
 
 class Tx:
@@ -17,12 +15,10 @@ class Tx:
 
     def __init__(self, *counted: tuple[str, str, str]) -> None:
         self.state = self
-        self.judged = JudgedBefore()
-        self.judged_before = self.judged.of
-        for pid, source, item in counted:
-            self.judged.fold(
-                event("reputation.scored", pid, {"source": source, "items": [item_mark("p", item)]})
-            )
+        self.judged = [(pid, (source, item_mark("p", item))) for pid, source, item in counted]
+
+    def judged_before(self, pid: str) -> set[tuple[str, str]]:
+        return {judged for one, judged in self.judged if one == pid}
 
 
 PIDS = {"ann": "c1", "ben": "c2", "ann again": "c1"}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from anml.app.lazy import modules_of
 
 if TYPE_CHECKING:
-    from anml.app.ledger import attest, imports, keys, ledgers, review, steps, verify
+    from anml.app.ledger import attest, ledgers, steps, verify, vouched
 
-__all__ = ["attest", "imports", "keys", "ledgers", "review", "steps", "verify"]
+__all__ = ["attest", "ledgers", "steps", "verify", "vouched"]
 __getattr__ = modules_of(__name__, __all__)

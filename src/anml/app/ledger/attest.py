@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from anml.app.files import read_bytes
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.ledger import dsse, evidence
-from anml.ledger.dsse import PROPERTIES, contributor_subject
+from anml.ledger import evidence, signing
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event
-from anml.ledger.store import Ledger, is_id, utc_now
+from anml.ledger.signing import PROPERTIES, contributor_subject
+from anml.ledger.store import Ledger, is_id, utc_now, written
 from anml.ledger.writer import Writer
 
 
@@ -28,7 +27,7 @@ def make(
     subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")
-    return dsse.attest(subjects, verifier, properties, created, read_private(key))
+    return signing.attest(subjects, verifier, properties, created, read_private(key))
 
 
 def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Sequence[str]) -> bytes:
@@ -43,27 +42,22 @@ def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Seque
 
 
 def take_files(
-    ledger: Ledger, paths: Sequence[Path], until: str | None = None, **options: Any
+    ledger: Ledger, paths: Sequence[Path], until: str | None = None, by: str | None = None
 ) -> list[Event]:
     """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
-    envelopes = {f"{path}: ": read_bytes(path, "attestation") for path in paths}
-    return take_all(ledger, envelopes, until, **options)
+    return take_all(ledger, {f"{path}: ": read_bytes(path, "attestation") for path in paths}, until, by)
 
 
+@written
 def take_all(
-    ledger: Ledger, envelopes: dict[str, bytes], until: str | None = None, *, by: str | None = None,
-    dry_run: bool = False,
-) -> list[Event]:  # fmt: skip
+    tx: Writer, envelopes: dict[str, bytes], until: str | None = None, by: str | None = None
+) -> list[Event]:
     """Verify attestations, by what is said before what is wrong with one, and record all of them or none."""
-
-    def work(tx: Writer) -> list[Event]:
-        made: list[Event] = []
-        for name, envelope in envelopes.items():
-            try:
-                made += evidence.add_envelope(tx, ledger, envelope, until)
-            except (InputError, IntegrityError) as error:
-                raise type(error)(f"{name}{error}") from None
-        evidence.taken(tx, "attestation", sha256(next(iter(envelopes.values()))), by)
-        return made
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    made: list[Event] = []
+    for name, envelope in envelopes.items():
+        try:
+            made += evidence.add_envelope(tx, envelope, until)
+        except (InputError, IntegrityError) as error:
+            raise type(error)(f"{name}{error}") from None
+    evidence.taken(tx, "attestation", sha256(next(iter(envelopes.values()))), by)
+    return made

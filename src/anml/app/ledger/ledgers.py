@@ -5,40 +5,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from anml.app.files import read_text
-from anml.app.ledger.keys import public_key
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
 from anml.core.signals.policy import Policy
 from anml.ledger.engine import refused
-from anml.ledger.keys import Password, create_signer, from_environment
+from anml.ledger.keys import Password, create_signer, from_environment, public_text
 from anml.ledger.store import Charter, Ledger, create, open_ledger
 
 # A surface holds an open ledger and hands it on; what is in it, the functions here know.
-__all__ = ["Charter", "Ledger", "Made", "make", "opened"]
-
-
-class Made(NamedTuple):
-    """A new ledger: its public key, and the first member of staff with the file of their key."""
-
-    origin: str
-    public_key: str
-    founder: str
-    founder_key: Path
+__all__ = ["Charter", "Ledger", "from_environment", "make", "opened"]
 
 
 def make(
     url: str, keys: Path | None, origin: str, charter: Charter, recovery: Path | None = None,
     password: str = "",
-) -> Made:  # fmt: skip
-    """Make a ledger with its keys, its founder, and a `recovery` key that helps to renew lost ones."""
+) -> tuple[str, str, Path]:  # fmt: skip
+    """Make a ledger; returns its public key, its founder and the file of their key.
+
+    A `recovery` key helps to renew lost ones.
+    """
     renewing = "" if recovery is None else create_signer(recovery)
     ledger = create(url, keys, origin, charter=replace(charter, recovery=renewing), password=password)
     try:
         who = staff_id(charter.founder)
-        return Made(origin, public_key(ledger), who, ledger.signers.folders[0] / f"{who}.pem")
+        return public_text(ledger.ring.public), who, ledger.signers.folders[0] / f"{who}.pem"
     finally:
         ledger.close()
 
@@ -46,10 +38,10 @@ def make(
 @contextmanager
 def opened(
     url: str, keys: Path | None = None, sign: Path | None = None, by: str | None = None,
-    password: Password = from_environment,
+    password: Password = from_environment, *, dry_run: bool = False,
 ) -> Iterator[Ledger]:  # fmt: skip
     """An open ledger, closed at the end; `by` acts in it, with the key `sign`, opened by `password`."""
-    ledger = open_ledger(url, keys, sign=sign)
+    ledger = replace(open_ledger(url, keys, sign=sign), dry_run=dry_run)
     ledger.signers.name, ledger.signers.password = by, password
     try:
         # A full disk, a lost connection: the transaction was taken back, and the reason is said.

@@ -1,28 +1,27 @@
-"""Verify a ledger as a whole, and keep watch over it with checkpoints; prove that it only grew."""
+"""Verify a ledger as a whole and statements of it, watch it by checkpoints, and prove that it only grew."""
 
 import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any
 
-import sqlalchemy as sa
-
-from anml.app.files import read_bytes, read_text, write_file
-from anml.app.pay.statement_check import verifier
-from anml.core.canonical import canonical
+from anml.app.files import read_text, write_file
+from anml.core.canonical import Tree, canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.core.merkle import Tree
-from anml.ledger import audit, checkpoint
+from anml.ledger import audit, checkpoint, signing
 from anml.ledger.audit import SKEW, Findings
 from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import read_public
+from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger
-from anml.ledger.times import stamp
 
 
 def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: bytes | None = None) -> Findings:
@@ -37,13 +36,15 @@ def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: byt
             raise InputError(said) from None
 
 
-def verified(connection: sa.Connection, ledger: Ledger, what: str) -> Reading:
-    """The whole ledger as this transaction reads it; an error unless it verifies."""
-    known, ring = ledger.memory.take(), ledger.ring
-    found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
-    audit.check(found, what)
-    ledger.memory.reading = found
-    return found
+@contextmanager
+def verified(ledger: Ledger, what: str) -> Iterator[Reading]:
+    """The whole ledger as one transaction reads it; an error unless it verifies."""
+    known, ring = ledger.remembered(), ledger.ring
+    with ledger.read() as connection:
+        found = audit.read(connection, ring.public, ledger.clock(), known, ring=ring)
+        audit.check(found, what)
+        ledger.memory[:] = [found]
+        yield found
 
 
 def verify_files(
@@ -56,38 +57,15 @@ def verify_files(
     return verify(ledger, tuple(older), public), public is None and ledger.keys is None
 
 
-class Signed(NamedTuple):
-    """A checkpoint: the signed note, how many entries it saw and the root of their tree."""
-
-    note: str
-    size: int
-    root: str
-    verifier_key: str = ""
-
-
-def sign_checkpoint(ledger: Ledger) -> Signed:
-    """A signed state of the log as it is now, once all of it was verified."""
-    with ledger.read() as connection:
-        return _signed(ledger, verified(connection, ledger, "signed of"))
+def sign_checkpoint(ledger: Ledger) -> dict[str, Any]:
+    """A signed state of the log as it is now, once all of it was verified; and the key to check it with."""
+    with verified(ledger, "signed of") as reading:
+        tree, ring = Tree(reading.hashes), ledger.ring
+    note, key = checkpoint.sign(ring, len(tree), tree.root), checkpoint.verifier_key(ring.origin, ring.public)
+    return {"note": note, "size": len(tree), "root": tree.root.hex(), "verifier_key": key}
 
 
-def _signed(ledger: Ledger, reading: Reading) -> Signed:
-    tree = Tree(reading.hashes)
-    note = checkpoint.sign(ledger.ring, len(tree), tree.root)
-    key = checkpoint.verifier_key(ledger.ring.origin, ledger.ring.public)
-    return Signed(note, len(tree), tree.root.hex(), key)
-
-
-class Watched(NamedTuple):
-    """What a watch saw: the new checkpoint, how many older ones it was held against, and what is wrong."""
-
-    note: str
-    size: int
-    compared: int
-    problems: list[str]
-
-
-def watch(ledger: Ledger, folder: Path) -> Watched:
+def watch(ledger: Ledger, folder: Path) -> Findings:
     """Hold the log against all checkpoints in a folder, and add one of now where all is well.
 
     What was not in the log at the time in a file's name must not be dated before it now.
@@ -113,15 +91,15 @@ def watch(ledger: Ledger, folder: Path) -> Watched:
             for one in seen:
                 problems += audit.checkpoint_problems(one, reading.hashes, reading.state.staff.origin)
             problems += _dated_back(reading, {path.name for path in older})
-    made, now = _signed(ledger, reading), ledger.clock().astimezone(UTC).strftime(_WHEN)
+    tree, now = Tree(reading.hashes), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
-        kept = folder / f"{made.size:012d}-{now}-{made.root[:16]}.txt"
-        write_file(kept, made.note)
+        kept = folder / f"{len(tree):012d}-{now}-{tree.root.hex()[:16]}.txt"
+        write_file(kept, checkpoint.sign(ledger.ring, len(tree), tree.root))
         # The same state at a later time says all that the earlier note did.
-        for path in set(folder.glob(f"{made.size:012d}-*-{made.root[:16]}.txt")) - {kept}:
+        for path in set(folder.glob(f"{len(tree):012d}-*-{tree.root.hex()[:16]}.txt")) - {kept}:
             with suppress(OSError):
                 path.unlink()
-    return Watched(made.note, made.size, len(older), problems)
+    return Findings(len(tree), tree.root, problems, len(older))
 
 
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -146,22 +124,18 @@ def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
 def prove_growth(ledger: Ledger, older: str) -> bytes:
     """A proof, for somebody without the ledger, that it only grew since an older checkpoint."""
     seen = checkpoint.read(older, ledger.ring.public)
-    with ledger.read() as connection:
-        tree = Tree(verified(connection, ledger, "proved of").hashes)
-    if seen.size > len(tree) or Tree(tree.leaves[: seen.size]).root != seen.root:
+    with verified(ledger, "proved of") as reading:
+        tree = Tree(reading.hashes)
+    if seen.size > len(tree) or Tree(reading.hashes[: seen.size]).root != seen.root:
         raise IntegrityError("this log does not start with what the older checkpoint saw")
     path = [base64.b64encode(node).decode() for node in tree.consistency(seen.size)]
     note = checkpoint.sign(ledger.ring, len(tree), tree.root)
     return canonical({"older": older, "newer": note, "path": path}) + b"\n"
 
 
-def check_growth_file(path: Path, public_key: str) -> tuple[int, int]:
-    """Check a proof in a file with the ledger's public key: text, or a file with it."""
-    return check_growth(read_bytes(path, "proof"), read_public(public_key))
-
-
-def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
-    """Check such a proof with the public key alone; returns the two sizes."""
+def check_growth(proof: bytes, public_key: str) -> tuple[int, int]:
+    """Check such a proof with the public key alone, text or a file with it; returns the two sizes."""
+    public = read_public(public_key)
     try:
         said = json.loads(proof)
         path = [base64.b64decode(node, validate=True) for node in said["path"]]
@@ -172,3 +146,27 @@ def check_growth(proof: bytes, public: bytes) -> tuple[int, int]:
     if older.origin != newer.origin or not verifier().grew(older[1:], newer[1:], path):
         raise IntegrityError("the newer checkpoint does not continue the older one: history was rewritten")
     return older.size, newer.size
+
+
+@cache
+def verifier() -> ModuleType:
+    """The program that checks statements; it runs alone, and outsiders get it as a file."""
+    return import_module("anml.surfaces.templates.verify_statement")
+
+
+def check_statement(envelope: bytes, public: bytes) -> dict[str, Any]:
+    """Read a statement whose signatures, checkpoint, entries, staff and sums all hold."""
+    program = verifier()
+    payload, _ = signing.unwrap(envelope, [public], program.STATEMENT)
+    try:
+        found: dict[str, Any] = json.loads(payload)
+        if found.get("format") != program.FORMAT:
+            raise InputError(f"this is not a statement of format {program.FORMAT}; ask for a new one")
+        program.check_statement(found, envelope, public)
+    except InputError:
+        raise
+    except program.No as no:
+        raise IntegrityError(f"the statement does not hold: {no}") from None
+    except program.UNREADABLE as error:
+        raise InputError(f"the statement is not whole ({error})") from None
+    return found

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from anml.app.lazy import modules_of
 
 if TYPE_CHECKING:
-    from anml.app.pay import decisions, disputes, exports, payout, release, settle, statement, statement_check
+    from anml.app.pay import disputes, exports, payout, settle, statement
 
-__all__ = ["decisions", "disputes", "exports", "payout", "release", "settle", "statement", "statement_check"]
+__all__ = ["disputes", "exports", "payout", "settle", "statement"]
 __getattr__ = modules_of(__name__, __all__)

@@ -1,57 +1,54 @@
-"""Disputes for the people who record and answer them."""
+"""Disputes for those who record and answer them, and all that was judged of people, for a works council."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from anml.app.files import read_text
-from anml.app.ledger.review import check_seen, resolution
+from anml.app.ledger.steps import check_seen, resolution
+from anml.app.ledger.verify import verified
 from anml.app.pay.reasons import disputes_shown
-from anml.core.canonical import sha256
+from anml.app.people.names import shown_names
+from anml.app.spreadsheets import to_csv
+from anml.core.canonical import Tree, sha256
 from anml.core.errors import InputError
-from anml.ledger import disputes, people
+from anml.core.money import show_amount
+from anml.core.settle import UNIT
+from anml.ledger import book, checkpoint, kinds, people
 from anml.ledger.keys import parse_public
-from anml.ledger.log import Event
-from anml.ledger.money_parts import Answer, Disputes, Settlements
-from anml.ledger.store import Ledger
+from anml.ledger.log import Event, seconds, shown_date, stamp
+from anml.ledger.money_parts import Answer, Disputes, Settlement, read_manifest
+from anml.ledger.reading import Reading
+from anml.ledger.state import loaded
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
     """All disputes, oldest first, with what was written where the keys are at hand."""
     with ledger.read() as connection:
-        found = [d for d in disputes.everything(connection) if sid in (None, d.settlement)]
+        found = [d for d in loaded(Disputes, connection).every if sid in (None, d.settlement)]
         found = [d for d in found if not (open_only and d.closed)]
-        words = {
-            name: people.attached_values(connection, ledger.keys, d.pid, name).get("text", "")
-            for d in found
-            for name in (d.paper, d.answer_paper)
-            if name and ledger.keys
-        }
+        papers = {(d.pid, name) for d in found for name in (d.paper, d.answer_paper)}
+        words = people.texts(connection, ledger.keys, papers)
     return [
         {"settlement": d.settlement, "contributor": d.pid, **shown}
         for d, shown in zip(found, disputes_shown(found, words), strict=True)
     ]
 
 
+@written
 def open_dispute(
-    ledger: Ledger, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
+    tx: Writer, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
     as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
-    dry_run: bool = False,
 ) -> tuple[str, Event]:  # fmt: skip
     """Freeze what a contributor has held; theirs, unless `as_staff`, and whole in what they `signed`."""
     if signed is not None:
         reason, text = signed["reason"], signed["text"]
-    name = key or f"{sid}/{pid}/{reason}"
-
-    def work(tx: Writer) -> Event:
-        staff = tx.who(by) if as_staff else None
-        return disputes.open_dispute(
-            tx, sid, pid, reason, name, staff, text=text, ledger=ledger, recorded_by=by, own=signed
-        )
-
-    return name, ledger.carry_out(work, dry_run=dry_run)
+    name, staff = key or f"{sid}/{pid}/{reason}", tx.who(by) if as_staff else None
+    made = book.open_dispute(tx, sid, pid, reason, name, staff, text=text, recorded_by=by, own=signed)
+    return name, made
 
 
 def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
@@ -74,37 +71,110 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
 _APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
 
 
+@written
 def answer(
-    ledger: Ledger, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
-    key: str | None = None, by: str | None = None, dry_run: bool = False,
+    tx: Writer, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
+    by: str | None = None,
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
-
-    def work(tx: Writer) -> tuple[Answer, Event]:
-        who = tx.who(by)
-        given = Answer(outcome, reason, who, correction, text)
-        name = key or f"{sid}/{pid}/{outcome}/{who}/{_times(tx, sid, pid)}"
-        return given, disputes.answer(tx, sid, pid, given, name, ledger=ledger)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    given = Answer(outcome, reason, tx.who(by), correction, text)
+    name = f"{sid}/{pid}/{outcome}/{given.by}/{_times(tx, sid, pid)}"
+    return given, book.answer(tx, sid, pid, given, name)
 
 
+@written
 def resolve(
-    ledger: Ledger, sid: str, pid: str, *, key: str | None = None, by: str | None = None,
-    seen: str | None = None, dry_run: bool = False,
-) -> tuple[Event, str]:  # fmt: skip
+    tx: Writer, sid: str, pid: str, *, by: str | None = None, seen: str | None = None
+) -> tuple[Event, str]:
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
-
-    def work(tx: Writer) -> tuple[Event, str]:
-        if seen is not None:
-            check_seen(resolution(tx, ledger, sid, pid, by), seen)
-        # A contributor may dispute twice; each time is its own step.
-        name = key or f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
-        made = disputes.resolve(tx, sid, pid, by, name)
-        return made, tx.state.part(Settlements).get(sid).currency
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    check_seen(seen, resolution, tx, sid, pid, by)
+    # A contributor may dispute twice; each time is its own step.
+    name = f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+    made = book.resolve(tx, sid, pid, by, name)
+    return made, tx.state.settlements.get(sid).currency
 
 
 def _times(tx: Writer, sid: str, pid: str) -> int:
-    return len(tx.state.part(Disputes).found.get(sid, {}).get(pid, []))
+    return len(tx.state.disputes.found.get(sid, {}).get(pid, []))
+
+
+def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:
+    """All judgements of all settlements that were ever posted, or of one, with a checkpoint of the log."""
+    with verified(ledger, "listed from") as reading:
+        now, known = stamp(ledger.clock()), reading.state.settlements
+        chosen = known.found.values() if sid is None else [known.get(sid)]
+        called = shown_names(ledger, reading) if names else {}
+        posted = [found for found in chosen if found.posted is not None]
+        made = [line for found in posted for line in _lines(reading, found, called, seconds(now))]
+        tree = Tree(reading.hashes)
+        note = checkpoint.sign(ledger.ring, len(tree), tree.root)
+    return {"ledger": reading.state.staff.origin, "at": now, "checkpoint": note, "judgements": made}
+
+
+def _lines(
+    reading: Reading, found: Settlement, called: Mapping[str, str], now: float
+) -> Iterator[dict[str, Any]]:
+    state, manifest = reading.state, read_manifest(reading.document, found)
+    asked, below = state.disputes, state.below(found)
+    trail = {pid: seqs for (sid, pid), seqs in state.trail.own.items() if sid == found.id}
+    changes: dict[str, list[dict[str, Any]]] = {}
+    for e in reading.entries(seq for seqs in trail.values() for seq in seqs):
+        if e.kind != kinds.CREDITED and (shown := _change(reading, e)):
+            changes.setdefault(e.subject, []).append(shown)
+    given = state.credits_of(found)
+    for line in manifest["contributors"]:
+        pid = line["pid"]
+        own = asked.found.get(found.id, {}).get(pid, [])
+        kept = asked.kept.get((found.id, pid))
+        yield {
+            "settlement": found.id, "project": found.project, "state": found.state, "contributor": pid,
+            **({"name": called.get(pid, "")} if called else {}),
+            "rows": line["rows"], "kept": line["kept"], "counted": line["counted"],
+            "verdicts": line.get("verdicts", {}), "judged": line.get("judged", []),
+            "rule": "rate per label" if manifest["rate"] else manifest["rules"]["weight"],
+            "currency": found.currency, "amount": given[pid][0], "by_rows": below.get(pid, [0, None])[1],
+            "below_rows": pid in below, "drafted_by": found.by, "decided_by": found.approved_by,
+            "decided": found.posted, "because": found.because,
+            "held_by": kept and kept.by, "held_since": kept and kept.at,
+            "appeal_until": shown_date(asked.until(found, pid)), "appeals": disputes_shown(own, {}),
+            "unanswered_since": next((shown_date(d.due) for d in own if d.late(now)), None),
+            "changes": changes.get(pid, []),
+        }  # fmt: skip
+
+
+def _change(reading: Reading, e: Event) -> dict[str, Any] | None:
+    """What an entry changed for somebody, and who signed for it; None where it only released the amount."""
+    moved = {p.account.partition(":")[0]: p.amount for p in e.postings}
+    amount = moved.get("held", 0) if e.kind == kinds.RESOLVED else -moved.get("source", 0)
+    if e.kind == kinds.RELEASED and not amount:
+        return None
+    covered = reading.state.trail.covers.get(e.seq)
+    by = e.by if e.by or covered is None else next(reading.entries([covered])).by
+    return {"entry": e.seq, "kind": e.kind, "at": e.at, "by": by, "amount": amount,
+            "reason": e.body.get("reason", "")}  # fmt: skip
+
+
+_COLUMNS = (
+    "settlement", "project", "state", "contributor", "name", "rows", "kept", "counted", "rule", "currency",
+    "below_rows", "drafted_by", "decided_by", "decided", "because", "held_by", "held_since", "appeal_until",
+    "unanswered_since",
+)  # fmt: skip
+
+
+def decisions_csv(made: Mapping[str, Any]) -> str:
+    """The same as a table, one row for each judgement."""
+    header = [*_COLUMNS, "verdicts", "right", "low", "high", "amount", "by_rows", "appeals", "changes"]
+    rows = ([*(line.get(name) for name in _COLUMNS), *_cells(line)] for line in made["judgements"])
+    return to_csv(header, rows)
+
+
+def _cells(line: dict[str, Any]) -> list[Any]:
+    right: list[int] = next((one["right"] for one in line["judged"] if "right" in one), [])
+    appeals = (f"{d['reason']}: {d['outcome'] or d['state']}" for d in line["appeals"])
+    return [
+        "; ".join(f"{name} {count}" for name, count in line["verdicts"].items()),
+        *(f"{part / UNIT:.3f}" for part in right), *[""] * (3 - len(right)),
+        show_amount(line["amount"]), "" if line["by_rows"] is None else show_amount(line["by_rows"]),
+        "; ".join(appeals),
+        "; ".join(f"{c['kind']} {show_amount(c['amount'])} by {c['by']}" for c in line["changes"]),
+    ]  # fmt: skip

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 from anml.app.spreadsheets import to_csv
 from anml.core.errors import InputError
-from anml.core.money import show_amount, show_minor
-from anml.core.payee import bank_name, check_bic, check_iban
+from anml.core.money import bank_name, check_bic, check_iban, show_amount, show_minor
 from anml.core.settle import UNIT
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Payment, PayoutBatch
@@ -50,7 +49,18 @@ def pain001(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]], debtor:
         "Dbtr/Nm": payer["name"], "DbtrAcct/Id/IBAN": payer["iban"], **_agent("DbtrAgt", payer.get("bic")),
     })  # fmt: skip
     for item in batch.payments:
-        _transfer(info, batch, item, payees[item.pid])
+        known = payees[item.pid]
+        if not known.get("iban") or not bank_name(known.get("name", "")):
+            raise InputError(f"contributor {item.pid} lacks an IBAN or a name in Latin letters")
+        transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
+        _leaves(transfer, {"PmtId/EndToEndId": payment_id(batch, item)})
+        _leaves(transfer, {"Amt/InstdAmt": show_minor(item.amount, batch.currency)}).set(
+            "Ccy", batch.currency
+        )
+        _leaves(transfer, {
+            **_agent("CdtrAgt", known.get("bic")), "Cdtr/Nm": bank_name(known["name"]),
+            "CdtrAcct/Id/IBAN": known["iban"], "RmtInf/Ustrd": f"Data contributions, batch {batch.id}",
+        })  # fmt: skip
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -63,20 +73,6 @@ def check_payer(debtor: Mapping[str, str]) -> dict[str, str]:
         if not known.get(name):
             raise InputError(f"a bank file needs the {name} of the account that pays")
     return known
-
-
-def _transfer(
-    info: ElementTree.Element, batch: PayoutBatch, payment: Payment, known: Mapping[str, Any]
-) -> None:
-    if not known.get("iban") or not bank_name(known.get("name", "")):
-        raise InputError(f"contributor {payment.pid} lacks an IBAN or a name in Latin letters")
-    transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
-    _leaves(transfer, {"PmtId/EndToEndId": payment_id(batch, payment)})
-    _leaves(transfer, {"Amt/InstdAmt": show_minor(payment.amount, batch.currency)}).set("Ccy", batch.currency)
-    _leaves(transfer, {
-        **_agent("CdtrAgt", known.get("bic")), "Cdtr/Nm": bank_name(known["name"]),
-        "CdtrAcct/Id/IBAN": known["iban"], "RmtInf/Ustrd": f"Data contributions, batch {batch.id}",
-    })  # fmt: skip
 
 
 def _agent(tag: str, bic: str | None) -> dict[str, str]:

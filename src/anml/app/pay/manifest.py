@@ -1,6 +1,7 @@
 """The frozen weight manifest, from which anybody can repeat each amount: whole numbers in a hashed file."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -14,18 +15,12 @@ from anml.core.people.words import LESS, RELIABLE, UNSURE, VERDICTS
 from anml.core.settle import ROW_WEIGHTS, UNIT, Rules, average_row, row_units
 
 # Upper ends of the bands shown on a statement.
-BANDS: dict[str, tuple[tuple[str, float], ...]] = {
-    "v": (
-        ("flagged", 0.15),
-        ("self-attested", 0.45),
-        ("institution", 0.675),
-        ("reviewed", 0.775),
-        ("peer-reviewed", 0.885),
-        ("reproduced", 1.0),
-    ),
-    "r": (("poor", 0.3), ("new", 0.5), ("rising", 0.7), ("established", 0.9), ("top", 1.0)),
-    "t": (("stale", 0.25), ("ageing", 0.75), ("fresh", 1.0)),
-}
+BANDS: dict[str, dict[str, float]] = {
+    "v": {"flagged": 0.15, "self-attested": 0.45, "institution": 0.675, "reviewed": 0.775,
+          "peer-reviewed": 0.885, "reproduced": 1.0},
+    "r": {"poor": 0.3, "new": 0.5, "rising": 0.7, "established": 0.9, "top": 1.0},
+    "t": {"stale": 0.25, "ageing": 0.75, "fresh": 1.0},
+}  # fmt: skip
 
 
 def default_weight(run: Run) -> str:
@@ -63,7 +58,7 @@ def build(
             "rows": run.samples.height,
             "kept": sum(e["kept"] for e in lines),
         },
-        "rules": rules.to_dict(),
+        "rules": asdict(rules),
         "unit": UNIT,
         "pool": rate * sum(line["counted"] for line in lines) if rate else pool,
         "rate": rate,
@@ -188,5 +183,5 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _edges(name: str) -> list[tuple[str, float, float]]:
-    lows = (-1.0, *(high for _, high in BANDS[name][:-1]))
-    return [(label, low, high) for (label, high), low in zip(BANDS[name], lows, strict=True)]
+    lows = (-1.0, *BANDS[name].values())
+    return [(label, low, high) for (label, high), low in zip(BANDS[name].items(), lows, strict=False)]

@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from anml.app.files import draft_file, put_in_place, read_text
-from anml.app.ledger.review import came_back, check_seen
+from anml.app.ledger.steps import came_back, check_seen
 from anml.app.ledger.verify import verified
-from anml.app.pay import seen
 from anml.app.pay.exports import beancount, check_payer, pain001, payout_csv
+from anml.core.canonical import Tree, sha256
 from anml.core.checks import one_of
-from anml.core.errors import ConflictError, InputError
-from anml.core.money import parse_amount
-from anml.core.payee import bank_name, check_bic, check_iban
-from anml.ledger import payouts, people, two_people
+from anml.core.errors import ConflictError, InputError, IntegrityError
+from anml.core.money import bank_name, check_bic, check_iban, parse_amount
+from anml.ledger import audit, book, checkpoint, people, two_people
+from anml.ledger.log import Event
 from anml.ledger.money_parts import PayoutBatch, Payouts
-from anml.ledger.parts import Payees
 from anml.ledger.reading import Reading
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 # What a payee must have given before a rail can pay them.
@@ -42,7 +41,7 @@ class Payout(NamedTuple):
 def create(
     ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
-    listed: Mapping[str, int] | None = None, dry_run: bool = False,
+    listed: Mapping[str, int] | None = None,
 ) -> Payout:  # fmt: skip
     """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
@@ -54,34 +53,34 @@ def create(
     def work(tx: Writer) -> Payout:
         # The database may ask for all of it again.
         _discard(drafts)
-        due = payouts.due(tx, currency)
-        agreed = tx.state.part(Payees).paper
+        due = book.due(tx, currency)
+        agreed = tx.state.payees.paper
         left: dict[str, str] = {}
         if listed is None:
-            seen.check(ledger, tx.verified(), checkpoint)
-            why = {pid: _not_paid(tx, ledger, pid, needed, due[pid] < threshold) for pid in due}
+            check_seen_before(ledger, tx.verified(), checkpoint)
+            why = {pid: _not_paid(tx, pid, needed, due[pid] < threshold) for pid in due}
             left = {pid: reason for pid, reason in why.items() if reason}
             if due and left == why:
                 raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
         able = due.keys() - left.keys() if listed is None else listed
-        back = tx.state.part(Payouts).came_back
+        back = tx.state.payouts.came_back
         again = {pid: ", ".join(sorted(back[pid, currency])) for pid in able if (pid, currency) in back}
         papers = {pid: people.paper_of(tx.connection, pid, agreed.get(pid, "")) for pid in able}
-        payouts.create(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
-        made = tx.state.part(Payouts).get(batch)
+        book.send(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
+        made = tx.state.payouts.get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
         found = Payout(made, payees, left, again=again)
-        if dry_run:
+        if ledger.dry_run:
             return found
         if out is not None and listed is None:
             drafts.update(_drafted(found, payer, tx.verified(), out))
         files = tuple(drafts)
-        drafts.update(seen.drafted(ledger, tx.verified()))
+        drafts.update(drafted_seen(ledger, tx.verified()))
         return found._replace(files=files)
 
     drafts: dict[Path, Path] = {}
     with _placed(drafts):
-        return ledger.carry_out(work, dry_run=dry_run)
+        return ledger.write(work)
 
 
 def _first(reasons: Mapping[str, str]) -> str:
@@ -114,11 +113,10 @@ def batches(ledger: Ledger) -> list[PayoutBatch]:
 
 def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out: Path) -> Payout:
     """Write a batch made earlier as a table, the books, and with a payer the file that a bank takes."""
-    with ledger.read() as connection:
-        reading = verified(connection, ledger, "paid from")
-        found = reading.state.part(Payouts).get(batch)
+    with verified(ledger, "paid from") as reading:
+        found = reading.state.payouts.get(batch)
         # Payees as they were then.
-        made = Payout(found, _payees(connection, ledger, found), {})
+        made = Payout(found, _payees(reading.connection, ledger, found), {})
         drafts = _drafted(made, payer, reading, out)
     made = made._replace(files=tuple(drafts))
     with _placed(drafts):
@@ -154,41 +152,32 @@ def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) ->
     return {name: values[name] for name in people.DETAILS if values.get(name)}
 
 
+@written
 def close(
-    ledger: Ledger, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
-    seen: str | None = None, dry_run: bool = False,
+    tx: Writer, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
+    seen: str | None = None,
 ) -> PayoutBatch:  # fmt: skip
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
-
-    def work(tx: Writer) -> PayoutBatch:
-        if seen is not None:
-            check_seen(came_back(tx, ledger, batch, pids or [], by), seen)
-        found = tx.verified().state.part(Payouts).get(batch)
-        chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
-        payouts.close(tx, batch, chosen, by, paid=paid)
-        return tx.state.part(Payouts).get(batch)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    check_seen(seen, came_back, tx, batch, pids or [], by)
+    found = tx.verified().state.payouts.get(batch)
+    chosen = pids or [payment.pid for payment in found.payments if payment.state == "sent"]
+    book.close(tx, batch, chosen, by, paid=paid)
+    return tx.state.payouts.get(batch)
 
 
-def set_payee(ledger: Ledger, pid: str, changes: dict[str, str], by: str | None = None) -> int:
-    """Propose a contributor's name or bank details; returns the number that a second person confirms."""
-    return set_payees(ledger, {pid: changes}, by)[0]
-
-
-def set_payees(ledger: Ledger, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
-    """Propose names and bank details of several contributors, all or none."""
+@written
+def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
+    """Propose names and bank details of contributors, all or none; the numbers that another confirms."""
     checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
     values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
               for pid in sorted(changes)]  # fmt: skip
-    return ledger.write(
-        lambda tx: [two_people.propose_payee(tx, ledger, pid, given, by).seq for pid, given in values]
-    )
+    return [two_people.propose_payee(tx, pid, given, by).seq for pid, given in values]
 
 
-def set_email(ledger: Ledger, pid: str, email: str, by: str | None = None) -> None:
+@written
+def set_email(tx: Writer, pid: str, email: str, by: str | None = None) -> Event:
     """Change where somebody is written to."""
-    ledger.write(lambda tx: people.change_email(tx, ledger, pid, _one_line(email), by))
+    return people.change_email(tx, pid, _one_line(email), by)
 
 
 def read_bank_details(path: Path) -> dict[str, dict[str, str]]:
@@ -224,17 +213,44 @@ def _one_line(text: str) -> str:
     return found
 
 
-def _not_paid(tx: Writer, ledger: Ledger, pid: str, needed: tuple[str, ...], small: bool) -> str:
+def _not_paid(tx: Writer, pid: str, needed: tuple[str, ...], small: bool) -> str:
     """Why somebody is not paid in this batch; empty where they are."""
     if pid in tx.state.people.erased:
         return "erased: the amount stays on the books"
     if small:
         return "below the threshold: carried"
     # The details that two people agreed on.
-    known = _details(tx.connection, ledger, pid, tx.state.part(Payees).paper.get(pid, ""))
+    known = _details(tx.connection, tx.ledger, pid, tx.state.payees.paper.get(pid, ""))
     for name in needed:
         if name not in known:
             return f"no {name} given"
     if "name" in needed and not bank_name(known["name"]):
         return "no name in Latin letters given"
-    return payouts.waits(tx, pid)
+    return book.waits(tx, pid)
+
+
+def _seen_place(ledger: Ledger) -> Path | None:
+    """Beside the keys of whoever pays: who puts an old database in place does not reach it."""
+    folders = ledger.signers.folders
+    return folders[0] / f"seen-{sha256(ledger.ring.public)[:16]}.txt" if folders else None
+
+
+def check_seen_before(ledger: Ledger, reading: Reading, kept: Path | None = None) -> None:
+    """An error unless the log goes on from what was seen before, and from a checkpoint that was kept."""
+    own = _seen_place(ledger)
+    for path in filter(None, (own if own is not None and own.is_file() else None, kept)):
+        older = checkpoint.read(read_text(path, "checkpoint"), ledger.ring.public)
+        problems = list(audit.checkpoint_problems(older, reading.hashes, reading.state.staff.origin))
+        if problems:
+            raise IntegrityError(
+                f"{problems[0]} ({path}); what was paid since would be paid again: say what the bank paid "
+                "with --bank-list, or bring back the whole ledger"
+            )
+
+
+def drafted_seen(ledger: Ledger, reading: Reading) -> dict[Path, Path]:
+    """The log as it is now, to be remembered: written beside its place, before anything counts."""
+    if (path := _seen_place(ledger)) is None:
+        return {}
+    tree = Tree(reading.hashes)
+    return {path: draft_file(path, checkpoint.sign(ledger.ring, len(tree), tree.root), private=True)}

@@ -6,41 +6,21 @@ from typing import TYPE_CHECKING, Any
 from anml.core.money import show_amount, show_money
 from anml.core.people.words import UNSURE
 from anml.core.settle import UNIT
-from anml.core.signals.policy import Evidence
-from anml.core.signals.standing import Standing
+from anml.core.signals.policy import EVIDENCE, Evidence, Standing
 from anml.core.words import counted
 from anml.ledger import people
-from anml.ledger.log import Event
+from anml.ledger.log import Event, shown_date
 from anml.ledger.money_parts import DAYS, Dispute
 from anml.ledger.parts import Staff
 from anml.ledger.reading import Reading
-from anml.ledger.records import FileLog
 from anml.ledger.rules_money import REASONS
 from anml.ledger.store import Ledger
-from anml.ledger.times import shown_date
 
 if TYPE_CHECKING:
     from anml.app.pay.statement import Scene
 
 # How many tasks a sentence names.
 NAMED = 8
-_SAID = {
-    "review-accepted": "accepted in review",
-    "review-rejected": "rejected in review",
-    "reproduced": "reproduced by somebody else",
-    "agreement": "confirmed by two others",
-    "publication": "published after review by peers",
-    "retracted": "retracted",
-    "concern": "under an expression of concern",
-    "correction": "corrected",
-    "affiliation": "vouched for by an organisation",
-    "admin-flag": "flagged",
-    "flag-lifted": "cleared of a flag",
-    "reinstated": "reinstated",
-    "self": "attested by yourself",
-}
-
-
 _WEIGHED = {
     "p_correct": "by the probability that each is right",
     "product": "by quality, verification, reputation and freshness",
@@ -82,7 +62,7 @@ def reasons(
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
     if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
-        words = f": {said}" if (said := scene.words.get(last.paper)) else ""
+        words = f": {said}" if (said := scene.words.get(last.body["paper"])) else ""
         found.append(f"Held over a flag, as {last.by} decided on {last.at[:10]}{words}.")
     mine = scene.disputes(line["pid"])
     if mine and not mine[-1].closed:
@@ -142,18 +122,17 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
     for (kind, nobody), each in sorted(groups.items()):
         named = sorted({tasks[e.scope] for e in each if e.scope in tasks}, key=lambda name: (len(name), name))
         shown = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
-        words = _SAID.get(kind, kind)
         labels = any(e.scope.startswith("item:") for e in each)
         about = f"{len(each)} of your labels" if labels else "Your work"
         verb = "were" if labels and len(each) != 1 else "was"
         doubt = ", by somebody whose word does not count here" if nobody else ""
-        found.append(f"{about} {verb} {words}{doubt}{f': task {shown}' if shown else ''}.")
+        found.append(f"{about} {verb} {EVIDENCE[kind].said}{doubt}{f': task {shown}' if shown else ''}.")
     return found
 
 
 def task_names(ledger: Ledger, reading: Reading, pids: Sequence[str]) -> dict[str, str]:
     """The names of a contributor's tasks that somebody judged, by scope."""
-    given, found = reading.state.part(FileLog).found, dict[str, str]()
+    given, found = reading.state.files.found, dict[str, str]()
     for pid in pids:
         for _, paper in given.get(pid, ()):
             found |= people.attached_values(reading.connection, ledger.ring, pid, paper).get("tasks", {})

@@ -1,6 +1,6 @@
-"""From a run to money: draft, approve by a second person, dispute, release."""
+"""From a run to money: draft, approve by a second person, and release what is held, in somebody's name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,22 +8,24 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.app.audit.runs import Run, check_remembered, doubt, read_judged, read_run, read_verdicts
-from anml.app.ledger.review import overlaps
+from anml.app.ledger.steps import approval, check_seen, overlaps
 from anml.app.pay import manifest
+from anml.app.people.names import shown_names
 from anml.core.canonical import canonical
-from anml.core.errors import InputError, IntegrityError
+from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.core.identifiers import look_alike, place_id
 from anml.core.manifest import amounts, head_digest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.ledger import book, people
+from anml.ledger import book, kinds, people
 from anml.ledger.audit import MANIFEST
-from anml.ledger.log import Event
+from anml.ledger.book import words
+from anml.ledger.log import Event, seconds
 from anml.ledger.money_parts import Settlement, Settlements
-from anml.ledger.rules_money import one_line
+from anml.ledger.rules_money import one_line, returned
 from anml.ledger.standing import standings
-from anml.ledger.store import Ledger
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 
@@ -64,7 +66,7 @@ class Draft(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) -> Draft:
+def draft(ledger: Ledger, folder: Path, terms: Terms) -> Draft:
     """Freeze a run's weights into a manifest and propose a settlement on it."""
     check_currency(terms.currency)
     run = read_run(folder)
@@ -82,7 +84,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
         who = tx.who(terms.by)
         accepted = _accepted(run, rules, terms, who)
         names = run.samples["contributor"].cast(pl.String).unique().to_list()
-        pids = resolve_names(tx, ledger, terms.source, names)
+        pids = resolve_names(tx, terms.source, names)
         known = standings(tx.state, tx.now, terms.domain, terms.policy)
         new = {pid for pid in pids.values() if known[pid].newcomer}
         extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
@@ -97,12 +99,12 @@ def draft(ledger: Ledger, folder: Path, terms: Terms, *, dry_run: bool = False) 
             accepted=terms.accept and terms.accept.strip(),
         )  # fmt: skip
         book.draft(tx, proposal)
-        accounts = people.accounts(people.profiles(tx, ledger.ring).values())
+        accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         said = alike("contributors", names, (account for _, account in accounts))
-        said += overlaps(tx.state.part(Settlements), proposal)
+        said += overlaps(tx.state.settlements, proposal)
         return Draft(proposal.id, made, name, amounts(made), tuple(said))
 
-    return ledger.carry_out(work, dry_run=dry_run)
+    return ledger.write(work)
 
 
 def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -143,7 +145,7 @@ def _accepted(run: Run, rules: Rules, terms: Terms, who: str) -> dict[str, Any]:
     return {"doubtful": {"because": why, "accepted": reason, "by": who}}
 
 
-def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[str]) -> dict[str, str]:
+def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str, str]:
     """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
     known = tx.state.people
     own = {name: known.resolve(name) for name in names if name in known.since}
@@ -153,7 +155,7 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     rest = [name for name in names if name not in own]
     if not rest:
         return own
-    profiles = people.profiles(tx, ledger.ring)
+    profiles = people.profiles(tx.reading, tx.ring)
     if source is None:
         there = sorted({place for place, name in people.accounts(profiles.values()) if name in rest})
         told = f"known in {', '.join(there)}" if there else "none of them is known yet"
@@ -162,7 +164,7 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
             "one name in two places are not one person"
         )
     place = place_id(source)
-    found = people.register(tx, ledger, place, rest)
+    found = people.register(tx, place, rest)
     # Who registers people writes their records too: a changed program could let one's work be another's.
     listed = {
         (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
@@ -174,26 +176,107 @@ def resolve_names(tx: Writer, ledger: Ledger, source: str | None, names: list[st
     return own | found
 
 
+@written
 def approve(
-    ledger: Ledger, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None,
-    dry_run: bool = False,
-) -> Event:  # fmt: skip
+    tx: Writer, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None
+) -> Event:
     """Approve a draft, if it is what was `seen`; `because` is why some get less than their rows say."""
-    from anml.app.ledger.review import approval, check_seen
-
-    def work(tx: Writer) -> Event:
-        if seen is not None:
-            check_seen(approval(tx, ledger, sid, by), seen)
-        return book.approve(tx, sid, by, because)
-
-    return ledger.carry_out(work, dry_run=dry_run)
+    check_seen(seen, approval, tx, sid, by)
+    return book.approve(tx, sid, by, because)
 
 
-def withdraw(ledger: Ledger, sid: str, by: str | None = None, *, dry_run: bool = False) -> Event:
-    """Take back a draft; it can never be approved again."""
-    return ledger.carry_out(lambda tx: book.withdraw(tx, sid, by), dry_run=dry_run)
+withdraw = written(book.withdraw)
 
 
 def settlements(ledger: Ledger) -> dict[str, Settlement]:
     """All settlements by their identifiers, oldest first."""
     return ledger.listed(Settlements).found
+
+
+class Releases(NamedTuple):
+    """What a release did: amounts now payable, what went back to the pool, and who waits for what."""
+
+    released: dict[str, int]
+    returned: dict[str, int]
+    waiting: dict[str, str]
+    currency: str
+    names: dict[str, str]
+    kept: tuple[str, ...] = ()
+
+
+@written
+def release(
+    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
+    hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
+) -> Releases:  # fmt: skip
+    """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.
+
+    Over a flag an amount stays held only as who releases the rest decides: those to `hold`, with a reason in
+    words, and those to `pay` all the same. A newcomer's waits until they have contributed elsewhere or
+    somebody with standing vouched for them, and is priced again at the reputation they have by then: so
+    splitting one bad account into many new ones gains nothing.
+    """
+    found = tx.verified().state.settlements.get(sid)
+    credits = tx.state.credits.of(sid)
+    held = tx.state.balances.of_kind("held:", found.currency, sid)
+    frozen = tx.state.disputes.waiting(sid)
+    known = standings(tx.state, tx.now, domain, policy, without=sid)
+    early = bool(found.posted) and seconds(tx.now) < found.window_end
+    reputations, waiting = dict[str, int](), dict[str, str]()
+    flagged: dict[str, tuple[int, ...]] = {}
+    for pid in (pid for pid in credits if held.get(pid)):
+        standing = known[tx.state.people.resolve(pid)]
+        if pid in frozen or early:
+            waiting[pid] = "a dispute is open" if pid in frozen else "the dispute window is open"
+        elif standing.newcomer:
+            # Judged anew: a verification that was withdrawn since no longer frees anybody.
+            waiting[pid] = f"new contributor: needs {' '.join(standing.needs)}"
+        elif standing.flags and pid not in pay:
+            flagged[pid] = standing.flags
+        else:
+            reputations[pid] = round(standing.track.r * UNIT)
+    names = shown_names(tx.ledger, tx.verified())
+    kept = _kept(tx, sid, flagged, hold, because, waiting, names)
+    made = book.release(tx, sid, reputations, by, kept)
+    back = {e.subject: returned(credits[e.subject], e.body["r"], held[e.subject]) for e in made}
+    paid = {pid: held[pid] - amount for pid, amount in back.items()}
+    back = {pid: amount for pid, amount in back.items() if amount}
+    done = Releases(paid, back, waiting, found.currency, names, tuple(kept))
+    check_seen(seen, against, sid, done)
+    return done
+
+
+def against(sid: str, done: Releases) -> dict[str, Any]:
+    """What a release decides against people: amounts that go back to the pool, or stay held."""
+    return {"step": kinds.RELEASED_ALL, "settlement": sid, "returned": done.returned, "kept": list(done.kept)}
+
+
+def _kept(
+    tx: Writer, sid: str, flagged: Mapping[str, tuple[int, ...]], hold: Collection[str],
+    because: str, waiting: dict[str, str], names: Mapping[str, str],
+) -> dict[str, dict[str, Any]]:  # fmt: skip
+    """Decisions of who releases the rest that some amounts stay held; an error where one is left open."""
+    known, made = tx.state.disputes.kept, {}
+    for pid, flags in flagged.items():
+        last = known.get((sid, pid))
+        if pid not in hold and last is not None and set(flags) <= set(last.body["evidence"]):
+            waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
+            continue
+        if pid not in hold:
+            said = "; ".join(
+                f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
+                for one in tx.state.evidence.found
+                if one.seq in flags
+            )
+            who = names.get(pid, pid)
+            raise ConflictError(
+                f"{who} is flagged ({said}), and a person decides what that means: --pay {who}, or --hold "
+                f"{who} --because WHY; nothing is released before"
+            )
+        if not because.strip():
+            raise InputError("say --because, for the contributor, why an amount stays held")
+        made[pid] = {"evidence": list(flags), **words(tx, pid, because)}
+        waiting[pid] = "a flag is open: held by your decision"
+    if strangers := set(hold) - set(flagged):
+        raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")
+    return made

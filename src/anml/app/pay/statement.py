@@ -5,28 +5,22 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-import sqlalchemy as sa
-
-from anml.app.ledger.verify import verified
+from anml.app.ledger.verify import verified, verifier
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
-from anml.app.pay.statement_check import verifier
-from anml.core.canonical import canonical
+from anml.core.canonical import Tree, canonical
 from anml.core.errors import InputError
 from anml.core.identifiers import staff_id
 from anml.core.manifest import head, line_tree
-from anml.core.merkle import Tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.ledger import book, checkpoint, dsse, evidence, kinds, people
+from anml.ledger import checkpoint, evidence, kinds, people, signing
 from anml.ledger.keys import parse_public
-from anml.ledger.log import Event, encode
-from anml.ledger.money_parts import Dispute, Disputes, Payouts, Settlements, read_manifest
+from anml.ledger.log import Event, encode, seconds, shown_date, stamp
+from anml.ledger.money_parts import Dispute, Payouts, Settlement, read_manifest
 from anml.ledger.reading import Reading
-from anml.ledger.records import Trail
 from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
-from anml.ledger.times import seconds, shown_date, stamp
 
 FORMAT: str = verifier().FORMAT
 PAYLOAD: str = verifier().STATEMENT
@@ -39,10 +33,10 @@ class Scene:
         self, ledger: Ledger, reading: Reading, sid: str, domain: str, policy: Policy | None, by: str | None
     ) -> None:
         state, tree = reading.state, Tree(reading.hashes)
-        found = state.part(Settlements).get(sid)
+        found = state.settlements.get(sid)
         if found.posted is None:
             raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
-        trail, at = state.part(Trail), stamp(ledger.clock())
+        trail, at = state.trail, stamp(ledger.clock())
         self.state, self.settlement, self.tree, self.now = state, found, tree, seconds(at)
         self.own: dict[str, list[Event]] = defaultdict(list)
         for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
@@ -53,18 +47,21 @@ class Scene:
         self.vouched = evidence.of(state, at=self.now, rule=(policy or Policy()).trust)
         self.account = {
             "payable": state.balances.of_kind("payable:", found.currency),
-            "in_transit": _transit(state.part(Payouts), found.currency),
+            "in_transit": _transit(state.payouts, found.currency),
             "paid": state.balances.of_kind("paid:", found.currency),
         }
-        self.asked = state.part(Disputes)
-        self.words = _words(ledger, reading.connection, self.asked, sid)
+        self.asked = state.disputes
+        own = [d for each in self.asked.found.get(sid, {}).values() for d in each]
+        papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
+        papers |= {(pid, one.body["paper"]) for (s, pid), one in self.asked.kept.items() if s == sid}
+        self.words = people.texts(reading.connection, ledger.ring, papers)
         self.profiles = people.profiles(reading, ledger.ring)
         self.issuer = state.staff.member(
             staff_id(by) if by is not None else ledger.signers.acting(state.staff)
         )
-        own = [e for each in self.own.values() for e in each]
-        self.covers = _covers(reading, own)
-        signed = {one.by for one, _ in self.covers.values()} | {e.by for e in own} | {self.issuer.name}
+        every = [e for each in self.own.values() for e in each]
+        self.covers = _covers(reading, every)
+        signed = {one.by for one, _ in self.covers.values()} | {e.by for e in every} | {self.issuer.name}
         self.shared = [proved(tree, e) for e in _shared(reading, found, signed)]
         self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
         # As it was signed: where the clock was mended since, the window counts from another day.
@@ -84,8 +81,7 @@ def build(
     by: str | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Statements by contributor, each with its proof under one checkpoint; they count once signed."""
-    with ledger.read() as connection:
-        reading = verified(connection, ledger, "stated from")
+    with verified(ledger, "stated from") as reading:
         scene = Scene(ledger, reading, sid, domain, policy, by)
         places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
         wanted = sorted(places) if pids is None else sorted(set(pids))
@@ -102,7 +98,7 @@ def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     """A statement as an envelope that the log's key and whoever issues it signed."""
     issuer = statement["issued_by"]
     own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
-    return canonical(dsse.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
+    return canonical(signing.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:
@@ -116,7 +112,7 @@ def _transit(known: Payouts, currency: str) -> dict[str, int]:
 
 def _covers(reading: Reading, own: list[Event]) -> dict[int, tuple[Event, list[str]]]:
     """Who signed for each entry that has no signature, and who proposed those with two: entry and path."""
-    trail = reading.state.part(Trail)
+    trail = reading.state.trail
     changed = [e for e in own if e.kind in (kinds.REVERSED, kinds.RELEASED)]
     numbers = {e.seq: e.body["proposal"] if e.by else trail.covers[e.seq] for e in changed}
     entries = {e.seq: e for e in reading.entries(set(numbers.values()))}
@@ -133,9 +129,9 @@ def _encoded(path: Iterable[bytes]) -> list[str]:
     return [base64.b64encode(node).decode() for node in path]
 
 
-def _shared(reading: Reading, found: book.Settlement, names: set[str]) -> list[Event]:
+def _shared(reading: Reading, found: Settlement, names: set[str]) -> list[Event]:
     """The entries every statement rests on: who drafted, approved and corrected, back to the founder."""
-    staff = list(reading.entries(reading.state.part(Trail).staff))
+    staff = list(reading.entries(reading.state.trail.staff))
     asked = {e.seq: e for e in staff if e.kind == kinds.PROPOSED}
     wanted: dict[int, Event] = {}
     waiting, seen = {found.by, found.approved_by or "", *names}, set[str]()
@@ -155,18 +151,6 @@ def proved(tree: Tree, e: Event) -> dict[str, Any]:
     return {"entry": encode(e).decode(), "index": e.seq - 1, "path": _encoded(tree.inclusion(e.seq - 1))}
 
 
-def _words(ledger: Ledger, connection: sa.Connection, asked: Disputes, sid: str) -> dict[str, str]:
-    """What people wrote in disputes and decisions, by the hash of the paper."""
-    own = [d for each in asked.found.get(sid, {}).values() for d in each]
-    papers = {(d.pid, name) for d in own for name in (d.paper, d.answer_paper)}
-    papers |= {(pid, one.paper) for (s, pid), one in asked.kept.items() if s == sid}
-    return {
-        name: people.attached_values(connection, ledger.ring, pid, name).get("text", "")
-        for pid, name in sorted(papers)
-        if name
-    }
-
-
 # What a statement says of its settlement as the ledger does.
 _AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
@@ -174,7 +158,9 @@ _AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest"
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:
     line, found, staff = scene.manifest["contributors"][place], scene.settlement, scene.state.staff
     own, whole = scene.own[pid], scene.state.people.resolve(pid)
-    amounts = moved(own) | {name: each.get(whole, 0) for name, each in scene.account.items()}
+    # What the entries come to, as whoever checks it adds it up.
+    sums: dict[str, int] = verifier().sums_of((e.kind, e.postings) for e in own)
+    amounts = sums | {name: each.get(whole, 0) for name, each in scene.account.items()}
     about, until = scene.profiles.get(whole, {}), scene.asked.until(found, pid)
     why = reasons(scene, line, scene.known[whole], own, amounts)
     return {
@@ -217,9 +203,3 @@ def _proof(scene: Scene, own: list[Event], line: dict[str, Any], place: int) -> 
         "lines": len(scene.lines),
         "line_path": _encoded(scene.lines.inclusion(place)),
     }
-
-
-def moved(own: Iterable[Event]) -> dict[str, int]:
-    """What a contributor's entries in one settlement come to, as whoever checks it adds it up."""
-    sums: dict[str, int] = verifier().sums_of((e.kind, e.postings) for e in own)
-    return sums

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from anml.app.lazy import modules_of
 
 if TYPE_CHECKING:
-    from anml.app.people import erase, identity, names, person, reputation, scores
+    from anml.app.people import identity, names, person, reputation, scores
 
-__all__ = ["erase", "identity", "names", "person", "reputation", "scores"]
+__all__ = ["identity", "names", "person", "reputation", "scores"]
 __getattr__ = modules_of(__name__, __all__)

@@ -1,13 +1,17 @@
-"""Which accounts are one person."""
+"""Which accounts are one person; and forget a person: the books stay, and still verify."""
 
 from pathlib import Path
+from typing import Any
 
-from anml.core.errors import InputError
+from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import place_id
+from anml.core.money import show_money
 from anml.core.words import counted
 from anml.intake.contributions import read_typed
 from anml.ledger import evidence, people, two_people
-from anml.ledger.store import Ledger
+from anml.ledger.kinds import ERASED
+from anml.ledger.rules_people import asks, open_money
+from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
 
 NEEDED = ("source", "account", "contributor")
@@ -24,28 +28,64 @@ def read_identity_map(path: Path) -> list[tuple[str, str]]:
     return [(f"{source}:{account}", contributor) for source, account, contributor in rows]
 
 
+@written
 def map_accounts(
-    ledger: Ledger, pairs: list[tuple[str, str]], by: str | None = None
+    tx: Writer, pairs: list[tuple[str, str]], by: str | None = None
 ) -> tuple[dict[str, str], list[int]]:
     """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
+    owners = {owner for _, owner in pairs if ":" in owner}
+    known = {}
+    for owner in sorted(owners):
+        source, _, name = owner.partition(":")
+        known[owner] = people.register(tx, place_id(source), [name])[name]
+    evidence.taken(tx, "import", "", by)
+    done: dict[str, str] = {}
+    numbers: list[int] = []
+    for account, owner in pairs:
+        source, colon, name = account.partition(":")
+        if not colon or not name:
+            raise InputError(f"an account is written source:name, got {account!r}")
+        pid = known.get(owner, owner)
+        made = two_people.propose_account(tx, place_id(source), name, pid, by)
+        done[account] = pid
+        numbers += [made.seq] if made is not None else []
+    return done, numbers
 
-    def work(tx: Writer) -> tuple[dict[str, str], list[int]]:
-        owners = {owner for _, owner in pairs if ":" in owner}
-        known = {}
-        for owner in sorted(owners):
-            source, _, name = owner.partition(":")
-            known[owner] = people.register(tx, ledger, place_id(source), [name])[name]
-        evidence.taken(tx, "import", "", by)
-        done: dict[str, str] = {}
-        numbers: list[int] = []
-        for account, owner in pairs:
-            source, colon, name = account.partition(":")
-            if not colon or not name:
-                raise InputError(f"an account is written source:name, got {account!r}")
-            pid = known.get(owner, owner)
-            made = two_people.propose_account(tx, ledger, place_id(source), name, pid, by)
-            done[account] = pid
-            numbers += [made.seq] if made is not None else []
-        return done, numbers
 
-    return ledger.write(work)
+REASON = "request"
+
+
+def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> dict[str, Any]:
+    """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it.
+
+    What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.
+    """
+    found = ledger.rehearse(lambda tx: _uses(tx, pid))
+    open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
+    open_ += ["an appeal"] if found["asks"] else []
+    if open_ and not anyway:
+        raise ConflictError(
+            f"contributor {pid} still has {', '.join(open_)} open; pay or answer first, or erase anyway"
+        )
+    if ledger.dry_run:
+        return found
+    if open_:
+        body = {"reason": REASON, "also": found["also"]}
+        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found["contributor"], body, by))
+        return found | {"proposal": made.seq}
+    return found | {"unreached": people.erase(ledger, pid, REASON, by)}
+
+
+def _uses(tx: Writer, pid: str) -> dict[str, Any]:
+    state = tx.verified().state
+    state.people.require(pid)
+    whole, everybody = state.people.resolve(pid), state.people.same(pid)
+    settled = {s.id: s for s in state.settlements.found.values()}
+    used = [sid for sid, one in state.trail.own if one in everybody]
+    given = state.files.found
+    work = [batch for one in everybody for batch, _ in given.get(one, ())]
+    return {
+        "contributor": whole, "also": [one for one in everybody if one != whole], "settlements": used,
+        "runs": [settled[sid].run for sid in used], "batches": work, "unpaid": open_money(state, pid),
+        "unreached": [], "asks": asks(state, pid), "proposal": None,
+    }  # fmt: skip

@@ -78,10 +78,10 @@ def find_person(ledger: Ledger, text: str) -> str:
 
 def find_people(ledger: Ledger, texts: Iterable[str]) -> list[str]:
     """Contributors by what they are called; with the keys at hand as the ledger was verified."""
-    with ledger.read() as connection:
-        if ledger.keys is None:
+    if ledger.keys is None:
+        with ledger.read() as connection:
             return [_found(ledger, connection, text, {}) for text in texts]
-        reading = verified(connection, ledger, "looked up in")
+    with verified(ledger, "looked up in") as reading:
         called: dict[str, set[str]] = {}
         for pid, about in people.profiles(reading, ledger.keys).items():
             accounts = (one.partition(":")[2] for one in about.get("accounts", []))

@@ -3,21 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from anml.app.people.names import shown_names
 from anml.core.errors import InputError
 from anml.core.signals.eigentrust import eigentrust
-from anml.core.signals.policy import Evidence, Policy, TrustRule
-from anml.core.signals.standing import Standing
-from anml.core.signals.track_record import Scored, Track, in_order, replay
-from anml.ledger import evidence, kinds, people, trust, two_people
-from anml.ledger.log import Event
+from anml.core.signals.policy import Evidence, Policy, Standing, TrustRule
+from anml.core.signals.track_record import Track, in_order, replay
+from anml.ledger import evidence, kinds, people, two_people
+from anml.ledger.log import Event, seconds, stamp
 from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
 from anml.ledger.state import loaded
-from anml.ledger.store import Ledger
-from anml.ledger.times import seconds, stamp
+from anml.ledger.store import Ledger, written
+from anml.ledger.writer import Writer
 
 
 def show(
@@ -28,80 +27,60 @@ def show(
         return standings(connection, at or stamp(ledger.clock()), domain, policy)
 
 
-class TrackStep(NamedTuple):
-    """One event of a track record and r after it."""
-
-    event: Scored
-    track: Track
-
-    @property
-    def at(self) -> str:
-        """When it happened, as the log writes times."""
-        return stamp(datetime.fromtimestamp(self.event.at, UTC))
-
-
 def replay_history(
     ledger: Ledger, pid: str, domain: str = "default", at: str | None = None, policy: Policy | None = None
-) -> tuple[list[TrackStep], Track]:
-    """A contributor's r event by event, each by the graph of who verified whom as it was then; and now."""
+) -> tuple[list[dict[str, Any]], Track]:
+    """A contributor's r after each event, by the graph of who verified whom as it was then; and now."""
     following = (policy or Policy()).trust
     with ledger.read() as connection:
         if pid not in loaded(People, connection).since:
             raise InputError(f"there is no contributor {pid!r} in this ledger")
         history = scores(connection).get((pid, domain), [])
         vouched = evidence.of(connection, rule=following)
-        trusted = trust.roots(connection, following)
+        trusted = evidence.roots(connection, following)
         limit = seconds(at or stamp(ledger.clock()))
     known = sorted((e for e in history if e.at <= limit), key=in_order)
 
-    def endorsed(when: float) -> float:
-        return trust.endorsed(vouched, when, following, trusted).get(pid, 0.0)
-
     def after(count: int, when: float) -> Track:
-        return replay(known[:count], when, None, endorsed(when))
+        endorsed = evidence.endorsed(vouched, when, following, trusted).get(pid, 0.0)
+        return replay(known[:count], when, None, endorsed)
 
-    steps = [TrackStep(e, after(i + 1, e.at)) for i, e in enumerate(known)]
+    steps = []
+    for count, e in enumerate(known, start=1):
+        at, track = stamp(datetime.fromtimestamp(e.at, UTC)), after(count, e.at)
+        steps.append({"at": at, "source": e.source, "batch": e.batch, "quality": e.quality,
+                      "endorsed": track.endorsed, "r": track.r})  # fmt: skip
     return steps, after(len(known), limit)
 
 
-class Trusted(NamedTuple):
-    """Trust by name, summing to one, and what it counts for in r at most, in good events."""
+def trust_graph(
+    ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | None = None
+) -> dict[str, dict[str, float]]:
+    """EigenTrust over who verified whose work, and what it counts for at most; needs people to begin with.
 
-    trust: dict[str, float]
-    endorsed: dict[str, float]
-
-
-def trust_graph(ledger: Ledger, roots: Sequence[str] = (), rule: TrustRule | None = None) -> Trusted:
-    """EigenTrust over who verified whose work; needs people trusted beforehand."""
+    `trust` sums to one, and `endorsed` is in good events.
+    """
     rule = rule or TrustRule()
     rule = replace(rule, roots=tuple(sorted({*roots, *rule.roots})))
     at = seconds(stamp(ledger.clock()))
     with ledger.read() as connection:
         found = evidence.of(connection, at=at, rule=rule)
-        trusted = trust.roots(connection, rule)
+        trusted = evidence.roots(connection, rule)
     if not trusted:
         raise InputError(
             "nobody is trusted beforehand: trust a key, name a reviewer, or name roots here or in the policy"
         )
-    graph = trust.votes(found, at)
+    graph = evidence.votes(found, at)
     if not graph:
         raise InputError("nobody has verified anybody in this ledger, so there is no graph to follow")
-    return Trusted(eigentrust(graph, trusted, rule.restart), trust.endorsed(found, at, rule, trusted))
+    endorsed = evidence.endorsed(found, at, rule, trusted)
+    return {"trust": eigentrust(graph, trusted, rule.restart), "endorsed": endorsed}
 
 
-def name_reviewer(ledger: Ledger, pid: str, by: str | None, *, on: bool = True) -> Event:
+@written
+def name_reviewer(tx: Writer, pid: str, by: str | None, *, on: bool = True) -> Event:
     """Propose that somebody's reviews count, or no longer do."""
-    return ledger.write(lambda tx: two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by))
-
-
-class KnownContributor(NamedTuple):
-    """One contributor, with the evidence about them; `profile` is empty without the ledger's keys."""
-
-    standing: Standing
-    name: str
-    profile: dict[str, Any]
-    records: list[Evidence]
-    issuers: dict[str, str]
+    return two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by)
 
 
 def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple[Standing, str, list[str]]]:
@@ -116,8 +95,10 @@ def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple
     ]
 
 
-def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> KnownContributor:
-    """One of them, with the evidence about their work."""
+def get_contributor(
+    ledger: Ledger, pid: str, domain: str, policy: Policy
+) -> tuple[Standing, dict[str, Any], list[Evidence], dict[str, str]]:
+    """One of them, their profile (empty without the keys), evidence about their work, and names in it."""
     found = show(ledger, domain, policy=policy).get(pid)
     if found is None:
         raise InputError(f"there is no contributor {pid!r} in this ledger")
@@ -125,5 +106,4 @@ def get_contributor(ledger: Ledger, pid: str, domain: str, policy: Policy) -> Kn
         profile = people.profile(connection, ledger.ring, pid) if ledger.keys else {}
         records = evidence.of(connection, [pid], rule=policy.trust).get(pid, [])
         called = shown_names(ledger, connection)
-    issuers = {e.issuer: called.get(e.issuer, e.issuer) for e in records}
-    return KnownContributor(found, profile.get("name") or called.get(pid, ""), profile, records, issuers)
+    return found, profile, records, called

@@ -134,7 +134,7 @@ def add_run(
 
     def work(tx: Writer) -> int:
         names = judged["contributor"].unique().sort().to_list()
-        pids = resolve_names(tx, ledger, source, names)
+        pids = resolve_names(tx, source, names)
         when = dict.fromkeys(names, tx.now)
         made = add_scores(tx, fresh_scores(tx, judged, pids, run.sha256[:16], "run", domain, when))
         taken(tx, "run", run.sha256, by)

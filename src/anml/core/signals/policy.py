@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from anml.core.checks import in_range, one_of
 from anml.core.errors import InputError
 from anml.core.signals.levels import Level
+from anml.core.signals.track_record import Track
 from anml.core.signals.verification import VERIFICATION
 
 # The paper has no row for work that a second person looked at and accepted; the band is ours.
@@ -19,23 +20,38 @@ LEVELS: dict[str, Level] = {
     "reviewed": Level(0.70, 0.80, 0.70, "accepted by a second person"),
 }
 
-# What each kind of evidence can show. `flagged` kinds are flags, None says nothing about v by itself.
-KINDS: dict[str, str | None] = {
-    "self": "self-attested",
-    "affiliation": "institution",
-    "review-accepted": "reviewed",
-    "publication": "peer-reviewed",
-    "reproduced": "reproduced",
-    "agreement": "reproduced",
-    "review-rejected": "flagged",
-    "retracted": "flagged",
-    "signature-invalid": "flagged",
-    "admin-flag": "flagged",
-    "concern": None,
-    "correction": None,
-    "reinstated": None,
-    "flag-lifted": None,
+
+class EvidenceKind(NamedTuple):
+    """What evidence of a kind can show, and how that is `said`; `flagged` is a flag, None says nothing of v.
+
+    In the graph of trust it is a `vote` for, or against, whose work it is about. By `default` a key may
+    attest it, and `unnamed` it counts on a platform's word, without a name behind it, as praise never does.
+    """
+
+    level: str | None
+    said: str
+    vote: float = 0.0
+    default: bool = False
+    unnamed: bool = False
+
+
+EVIDENCE: dict[str, EvidenceKind] = {
+    "self": EvidenceKind("self-attested", "attested by yourself", default=True),
+    "affiliation": EvidenceKind("institution", "vouched for by an organisation", 1.0, default=True),
+    "review-accepted": EvidenceKind("reviewed", "accepted in review", 1.0, default=True),
+    "publication": EvidenceKind("peer-reviewed", "published after review by peers", 1.0, default=True),
+    "reproduced": EvidenceKind("reproduced", "reproduced by somebody else", 1.0, default=True),
+    "agreement": EvidenceKind("reproduced", "confirmed by two others"),
+    "review-rejected": EvidenceKind("flagged", "rejected in review", -1.0, unnamed=True),
+    "retracted": EvidenceKind("flagged", "retracted", unnamed=True),
+    "signature-invalid": EvidenceKind("flagged", "signature-invalid", unnamed=True),
+    "admin-flag": EvidenceKind("flagged", "flagged"),
+    "concern": EvidenceKind(None, "under an expression of concern", unnamed=True),
+    "correction": EvidenceKind(None, "corrected", default=True, unnamed=True),
+    "reinstated": EvidenceKind(None, "reinstated", unnamed=True),
+    "flag-lifted": EvidenceKind(None, "cleared of a flag"),
 }
+KINDS = {name: kind.level for name, kind in EVIDENCE.items()}
 
 # Later evidence of the first kind closes earlier flags of the others.
 LIFTS: dict[str, frozenset[str]] = {
@@ -135,26 +151,23 @@ class Policy:
             trust=TrustRule.from_dict(values.get("trust", {})),
         )
 
-    def judge(self, evidence: Iterable[Evidence], at: float, own: frozenset[str] = frozenset()) -> Verdict:
-        """Turn the evidence about one contribution into v at time `at`.
-
-        `own` are the contributor's own names and keys: what they issue is self-attested.
-        """
+    def judge(self, evidence: Iterable[Evidence], at: float) -> Verdict:
+        """Turn the evidence about one contribution into v at time `at`."""
         standing = sorted(
             (e for e in evidence if e.at <= at and (e.until is None or at < e.until)),
             key=lambda e: (e.at, e.id),
         )
-        open_flags = [e for e in standing if self._flags(e) and not _lifted(e, standing, own)]
+        open_flags = [e for e in standing if self._flags(e) and not _lifted(e, standing)]
         if open_flags:
             last = open_flags[-1]
             ids = tuple(e.id for e in open_flags)
             return Verdict(self.levels["flagged"], "flagged", ids, f"{last.kind} by {last.issuer}")
         best = Verdict(self.levels["self-attested"], "self-attested", (), "no evidence by anybody else")
         for e in standing:
-            level = self._level(e, own)
+            level = self._level(e)
             if level is not None and self.levels[level] >= best.v:
                 best = Verdict(self.levels[level], level, (e.id,), f"{e.kind} by {e.issuer}")
-        doubts = [e for e in standing if e.kind == "concern" and not _lifted(e, standing, own)]
+        doubts = [e for e in standing if e.kind == "concern" and not _lifted(e, standing)]
         if doubts and best.v > self.concern_cap:
             ids = (*best.evidence, doubts[-1].id)
             return Verdict(self.concern_cap, "concern", ids, f"concern by {doubts[-1].issuer}")
@@ -164,24 +177,48 @@ class Policy:
         # A flag that nobody signed or recorded counts for nothing: accusing must not be free.
         return self.kinds[one_of("kind of evidence", e.kind, KINDS)] == "flagged" and e.vouched != "nobody"
 
-    def _level(self, e: Evidence, own: frozenset[str]) -> str | None:
+    def _level(self, e: Evidence) -> str | None:
         level = self.kinds[e.kind]
         if level is None or level == "flagged":
             return None
-        return "self-attested" if e.vouched == "nobody" or _is_own(e, own) else level
+        return "self-attested" if e.vouched == "nobody" or e.issuer == e.subject else level
 
 
-def _is_own(e: Evidence, own: frozenset[str]) -> bool:
-    return e.issuer == e.subject or e.issuer in own
-
-
-def _lifted(flag: Evidence, standing: Iterable[Evidence], own: frozenset[str]) -> bool:
+def _lifted(flag: Evidence, standing: Iterable[Evidence]) -> bool:
     """Somebody other than the contributor closed this flag later."""
     return any(
         flag.kind in LIFTS.get(e.kind, frozenset())
         and (e.at, e.id) > (flag.at, flag.id)
         and e.scope == flag.scope
         and e.vouched != "nobody"
-        and not _is_own(e, own)
+        and e.issuer != e.subject
         for e in standing
     )
+
+
+class Standing(NamedTuple):
+    """A contributor at one moment, in one domain; `flags` are the numbers of the open flags."""
+
+    pid: str
+    since: str
+    prior: int
+    track: Track
+    r: float
+    verdict: Verdict
+    flags: tuple[int, ...]
+    verified: bool
+    newcomer: bool
+    needs: tuple[str, ...]
+
+    @property
+    def flagged(self) -> bool:
+        """Whether a flag is open on more than single items."""
+        return bool(self.flags)
+
+
+class EvidenceEntry(NamedTuple):
+    """A record as a report shows it: with the state of its signature, and the envelope's SHA-256."""
+
+    record: Evidence
+    signature: str
+    envelope: str

@@ -14,7 +14,7 @@ from anml.assess.assess import Assessment, Known
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.domain import Recipe
 from anml.core.people.words import LESS, RELIABLE, UNSURE
-from anml.core.settle import UNIT, Claim, Rules, average_row, row_units, shares
+from anml.core.settle import UNIT, Rules, average_row, row_units, shares
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.core.weigh import RECIPES, weigh_signals
@@ -154,10 +154,11 @@ def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -
     average = average_row(p_correct, np.isin(verdict, [RELIABLE, LESS]))
     units = np.where(spared, np.maximum(units, average), units)
     claims = {
-        f"{person:03d}": Claim(int(units[own].sum()), int(own.sum()), bool(JOINED[person]))
+        f"{person:03d}": {"units": int(units[own].sum()), "counted": int(own.sum()), "multiplier": UNIT,
+                          "newcomer": bool(JOINED[person])}
         for person in range(len(WHO))
         for own in [now & (who == person)]
-    }
+    }  # fmt: skip
     paid = shares(claims, way.rules)
     weight = np.bincount(who[now], (weighting.w * weighting.kept)[now], len(WHO))
     return weight / weight.sum(), np.array([float(paid[name]) for name in claims])
