@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.tools import NO_STATUS, read_argilla, responses_to
+from anml.intake.argilla import NO_STATUS, read_argilla, responses_to
 
 DATA = Path(__file__).parents[1] / "data"
 

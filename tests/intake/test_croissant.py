@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.mapped import _PROPERTIES, _TYPES, _file, read_croissant, read_mapped
+from anml.intake.croissant import _PROPERTIES, _TYPES, _file, read_croissant
+from anml.intake.mapped import read_mapped
 
 DATA = Path(__file__).parents[1] / "data"
 

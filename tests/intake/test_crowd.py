@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import AnmlError, InputError
-from anml.intake.mapped import PRESETS, read_crowd
+from anml.intake.crowd import PRESETS, read_crowd
 
 DATA = Path(__file__).parents[1] / "data"
 

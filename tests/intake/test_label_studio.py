@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.intake.tools import account, read_label_studio
+from anml.intake.label_studio import account, read_label_studio
 
 DATA = Path(__file__).parents[1] / "data"
 

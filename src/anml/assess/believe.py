@@ -16,11 +16,12 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import NOBODY_NEAR, Around, Belief, mixed
 from anml.core.people.evidence import accusing
 from anml.core.people.fit import Fit, fit_classes
-from anml.core.people.judge import believe, credentials_of, told_of_time
+from anml.core.people.judge import believe, credentials_of
 from anml.core.people.model import told_by_people
 from anml.core.people.params import HOTTEST, normalised
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Side
+from anml.core.people.told import told_of_time
 from anml.core.people.verdicts import FEW_VOICES, TWO_ACCOUNTS, rests_on_few
 from anml.core.profile import Training
 from anml.core.progress import Progress

@@ -6,11 +6,14 @@ from typing import Any
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
+from anml.intake.argilla import read_argilla
 from anml.intake.contributions import Contributions
+from anml.intake.croissant import read_croissant
+from anml.intake.crowd import PRESETS, read_crowd
 from anml.intake.file import JSON, PAIR, File, as_file
-from anml.intake.mapped import PRESETS, read_croissant, read_crowd, read_mapped
+from anml.intake.label_studio import read_label_studio
+from anml.intake.mapped import read_mapped
 from anml.intake.shapes.read import SPAN_FORMATS
-from anml.intake.tools import read_argilla, read_label_studio
 
 Chosen = dict[str, str | None]
 AUTO, TABLE = "auto", "table"

@@ -1,7 +1,4 @@
-"""The log: events as the canonical bytes that are hashed, each bound to the one before, and their money.
-
-Times are UTC text of one width, which sorts as the times themselves do.
-"""
+"""The log: events as canonical bytes, each bound to the one before; times are text that sorts as they do."""
 
 import json
 from collections.abc import Iterable

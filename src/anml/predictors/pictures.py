@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from anml.core.checks import Floats, Ints
 from anml.core.folds import assign_folds, held_out
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.gradients.devices import current
 
 # Pictures are shrunk to this side.
@@ -58,14 +58,10 @@ def picture_predictions(
     """Class probabilities (n, classes) by small convolutional networks that did not see the picture."""
     items = len(y) if groups is None else len(np.unique(groups))
     fold = assign_folds(y, groups, max(2, min(FOLDS, items)), np.random.default_rng(seed))
-    epochs = EPOCHS * (int(fold.max()) + 1)
+    tick = ticker(progress, "pictures", EPOCHS * (int(fold.max()) + 1))
 
     def said(learn: Ints, asked: Ints, held: int) -> Floats:
-        def tell(epoch: int) -> None:
-            if progress is not None:
-                progress("pictures", held * EPOCHS + epoch, epochs)
-
-        return _trained(pixels, y, classes, learn, asked, seed + held, tell)
+        return _trained(pixels, y, classes, learn, asked, seed + held, lambda at: tick(held * EPOCHS + at))
 
     return held_out(fold, said, (classes,))
 
@@ -82,7 +78,7 @@ def small_network(classes: int) -> nn.Sequential:
 
 def _trained(
     pixels: Pixels, y: Ints, classes: int, learn: Ints, asked: Ints, seed: int,
-    tell: Callable[[int], None],
+    tell: Callable[[int], object],
 ) -> Floats:  # fmt: skip
     """Probabilities of held-out pictures at the epoch where their labels are likeliest."""
     with torch.random.fork_rng(devices=[]):
@@ -106,12 +102,11 @@ def _trained(
             logits = torch.cat([module(_scaled(pixels[rows])) for rows in blocks])
         loss = float(functional.cross_entropy(logits, targets[asked]))
         tell(epoch + 1)
+        waited += 1
         if loss < best:
             best, found, waited = loss, torch.softmax(logits.double(), 1).cpu().numpy(), 0
-        else:
-            waited += 1
-            if waited >= PATIENCE:
-                break
+        if waited >= PATIENCE:
+            break
     return found
 
 

@@ -8,14 +8,11 @@ from people_cases import believed, crowd, flat, judged, noisy_predictions, sharp
 
 from anml.core.people.belief import Around, Contributor
 from anml.core.people.fit import begin, fit_classes
-from anml.core.people.judge import (
-    believe,
-    credentials_of,
-    wrong_to_of,
-)
+from anml.core.people.judge import believe, credentials_of
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side, rows_of
+from anml.core.people.told import wrong_to_of
 from anml.core.people.verdicts import reason_for_doubt
 from anml.core.people.words import ACCUSED, CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE, VERDICTS
 

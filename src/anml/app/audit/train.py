@@ -113,10 +113,6 @@ def predict_table(folder: Path, data: Any) -> pl.DataFrame:
     names = np.array(about["classes"], dtype=object)[np.asarray(model.classes_, dtype=int)]
     best = probabilities.argmax(axis=1)
     said, kind = pl.Series(names[best].tolist(), dtype=pl.String), KINDS.get(about.get("kind"))
-    return pl.DataFrame(
-        {
-            "row": np.arange(len(x)),
-            about["label"]: said if kind is None else from_text(said, kind),
-            "probability": probabilities[np.arange(len(x)), best],
-        }
-    )
+    said = said if kind is None else from_text(said, kind)
+    found = probabilities[np.arange(len(x)), best]
+    return pl.DataFrame({"row": np.arange(len(x)), about["label"]: said, "probability": found})

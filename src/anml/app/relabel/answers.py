@@ -8,12 +8,13 @@ import polars as pl
 from anml.app.relabel.files import NEW_LABEL, Records, records
 from anml.app.relabel.rounds import LABEL, TRUTH, NewLabel
 from anml.core.errors import InputError
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import OURS, label_text
 from anml.intake.file import JSON
+from anml.intake.label_studio import account, annotation_label, annotations_of
 from anml.intake.plain import as_text
 from anml.intake.source import Source
 from anml.intake.tables import read_table
-from anml.intake.tools import SUBMITTED, account, annotation_label, annotations_of, answers_to, question_of
 
 # Who an answer is by where the file does not say, and the columns of a list that do.
 NOBODY, BY, ASKED = "", "answered_by", "ask"

@@ -14,12 +14,13 @@ from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import UnsupportedError
+from anml.intake.argilla import answers_to, question_of, record_name
 from anml.intake.contributions import ANNOTATION, entries
 from anml.intake.file import JSON, File
+from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.shapes.shape import PREFERENCE, TAGS
 from anml.intake.source import Source
-from anml.intake.tools import annotations_of, answers_to, question_of, record_name
 
 NEW_LABEL = "new_label"
 # What names a row of the list, and what is said of it.

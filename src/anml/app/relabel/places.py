@@ -12,15 +12,16 @@ from anml.core.canonical import sha256
 from anml.core.checks import as_codes
 from anml.core.errors import UnsupportedError
 from anml.core.people.marks import without_overlaps
+from anml.intake.argilla import fields_of, question_of, record_name
 from anml.intake.contributions import OURS, entries
 from anml.intake.file import File
+from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.preference import FIRST, SECOND
 from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
 from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
-from anml.intake.tools import annotations_of, fields_of, question_of, record_name
 
 AGENT = "anml"
 # Of a line, what belongs to the annotation and not to the text.

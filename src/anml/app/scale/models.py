@@ -53,24 +53,20 @@ class Models:
 
     def log_p(self, x: Array, half: Ints, given: Floats | None = None) -> Floats:
         """Pooled log-probabilities; `half` is -1 for rows outside of the sample, else the row's own half."""
-        inputs = self.scaled(x)
-        beside = [] if given is None else [given]
+        inputs, beside = self.scaled(x), [] if given is None else [given]
         by_half = [
             sum(s * p for s, p in zip(self.share, [*models.each(inputs, self.prior), *beside], strict=True))
             for models in self.halves
         ]
-        mean = np.asarray((by_half[0] + by_half[1]) / 2)
-        for own in (0, 1):
-            rows = half == own
-            mean[rows] = np.asarray(by_half[1 - own])[rows]
-        return np.asarray(np.log(mean + 1e-9))
+        first, second = (np.asarray(each) for each in by_half)
+        other = np.where((half == 0)[:, None], second, first)
+        return np.asarray(np.log(np.where((half < 0)[:, None], (first + second) / 2, other) + 1e-9))
 
     def scores(self, x: Array, y: Ints, reference: Ints) -> Floats:
         """Krum scores against the references; `reference` is the place among them, -1 where it is none."""
         inputs = torch.as_tensor(self.scaled(x))
         factors = network_factors(self.halves[0].network, inputs, torch.as_tensor(y), "classification")
-        found = np.empty(len(y))
-        theirs = self.references.norms()
+        found, theirs = np.empty(len(y)), self.references.norms()
         for start in range(0, len(y), 8_192):
             rows = slice(start, start + 8_192)
             block = factors.take(rows)
@@ -107,9 +103,8 @@ def train_models(sample: Taught, prior: Floats, training: Training, seed: int) -
     if sample.given is not None:
         each.append(np.log(sample.given + 1e-9))
     share = pool(each, sample.y, sample.weight).share
-    some = np.arange(min(REFERENCES, len(x)))
-    labels = torch.as_tensor(sample.y[some])
-    references = network_factors(halves[0].network, torch.as_tensor(x[some]), labels, "classification")
+    some, labels = (torch.as_tensor(part[:REFERENCES]) for part in (x, sample.y))
+    references = network_factors(halves[0].network, some, labels, "classification")
     return Models((halves[0], halves[1]), share, prior, references, centre, spread)
 
 

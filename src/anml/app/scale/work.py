@@ -16,7 +16,6 @@ from anml.app.scale.slices import Slice, drafted
 from anml.core.checks import Floats, Ints
 from anml.core.people.copies import Pairs, pairs_of
 from anml.core.people.fit import Climbed, Fit, fit_of
-from anml.core.people.judge import Told, tell, told_of_time
 from anml.core.people.model import e_step
 from anml.core.people.params import Params, Posterior, Statistics
 from anml.core.people.periods import Changes
@@ -32,6 +31,7 @@ from anml.core.people.rows import (
     vouching_of,
     with_products,
 )
+from anml.core.people.told import Told, tell, told_of_time
 from anml.core.signals.verification import VERIFICATION
 
 # Credentials, in the order of their columns.

@@ -8,11 +8,12 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.core.words import counted
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import ANNOTATION, record, records, scalars
+from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
 from anml.intake.roles import are_flags, need, shown
 from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, beside, column, find_column, people
-from anml.intake.tools import SUBMITTED, answers_to, finished, question_of
 
 FIRST, SECOND, TIE = "first", "second", "equal"
 # What the two are called, in pairs, the most telling first.

@@ -9,9 +9,9 @@ import polars as pl
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.words import counted
 from anml.intake.contributions import IS_TRUTH, SPENT, record, utc_text
+from anml.intake.label_studio import Finished, finished
 from anml.intake.shapes.places import Marks
 from anml.intake.shapes.shape import BOXES, SPANS, Given
-from anml.intake.tools import Finished, finished
 
 # Regions of Label Studio that are read, and the numbers of each; others are refused by name.
 REGIONS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -7,11 +7,12 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.core.words import counted
+from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import record
+from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, are_flags, need, read_flags
 from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, beside, find_column, labelled
-from anml.intake.tools import SUBMITTED, answers_to, finished, question_of
 
 YES, NO = "yes", "no"
 SEPARATORS = (";", "|", ",")

@@ -1,0 +1,111 @@
+"""Argilla's JSON export, nested or flattened: only the latter says which responses were drafts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from anml.core.errors import InputError
+from anml.core.words import counted
+from anml.intake.contributions import (
+    Contributions,
+    entries,
+    gather,
+    label_text,
+    record,
+    records,
+    scalars,
+    utc_text,
+)
+from anml.intake.file import File, as_file
+from anml.intake.unread import refuse_places
+
+# What counts of what was answered; an export without statuses says of none that it is a draft.
+SUBMITTED = (None, "submitted")
+NO_STATUS = (
+    "this export does not say which responses are drafts or discarded, so they count as submitted; "
+    "export flattened records to keep the status"
+)
+
+
+def read_argilla(source: Path | File, question: str | None = None, time: str | None = None) -> Contributions:
+    """Read an export; `question` names one of several, `time` a metadata field with the time."""
+    file = as_file(source)
+    found = entries(file)
+    name = question_of(found, question)
+    rows: list[dict[str, Any]] = []
+    statuses: list[str | None] = []
+    for item, entry, value, user, status in answers_to(found, name):
+        meta = record(entry.get("metadata"), f"metadata of record {item} in {file.path.name}")
+        when = meta.get(time, entry.get(f"metadata.{time}", entry.get(time))) if time else None
+        statuses.append(status)
+        if status not in SUBMITTED:
+            continue
+        refuse_places(value, f" to {name!r}")
+        label = label_text(value)
+        if label is not None:
+            row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
+            rows.append(row | fields_of(entry))
+    dropped = sum(status not in SUBMITTED for status in statuses)
+    warnings = [NO_STATUS] if None in statuses else []
+    left = counted(dropped, "response that was not submitted was", "responses that were not submitted were")
+    warnings += [f"{left} left out"] if dropped else []
+    if time is None:
+        warnings.append("Argilla keeps no time for each response; name a metadata field that has one")
+    return gather("argilla", rows, (), warnings)
+
+
+def answers_to(
+    found: list[dict[str, Any]], name: str
+) -> Iterator[tuple[str, dict[str, Any], Any, str | None, str | None]]:
+    """Every response to a question: its record's name, the record, value, user and status."""
+    for number, entry in enumerate(found):
+        for value, user, status in responses_to(entry, name):
+            yield record_name(entry, number), entry, value, user, status
+
+
+def record_name(entry: dict[str, Any], number: int) -> str:
+    """What a record is called: by its own name, that of the server, or its place."""
+    return str(entry.get("id") or entry.get("_server_id") or number)
+
+
+def question_of(found: list[dict[str, Any]], wanted: str | None) -> str:
+    """The question that is asked, by name; the one there is where none is wanted."""
+    nested = {name for entry in found for name in record(entry.get("responses"), "responses of a record")}
+    flat = {key.removesuffix(".responses") for entry in found for key in entry if key.endswith(".responses")}
+    names = sorted(nested | flat)
+    if wanted is not None:
+        if wanted not in names:
+            raise InputError(f"there is no question {wanted!r}; this export has: {', '.join(names)}")
+        return wanted
+    if len(names) != 1:
+        raise InputError(f"name one question of this export; it has: {', '.join(names) or 'none'}")
+    return names[0]
+
+
+def responses_to(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | None, str | None]]:
+    """Value, user and status of each response to a question."""
+    for response in records(record(entry.get("responses"), "responses").get(name), f"responses to {name}"):
+        user = response.get("user_id")
+        yield response.get("value"), None if user is None else str(user), response.get("status")
+    columns = [_listed(entry, f"{name}.responses{part}") for part in ("", ".users", ".status")]
+    values, users, statuses = (column or [None] * len(columns[0]) for column in columns)
+    if not len(values) == len(users) == len(statuses):
+        raise InputError(f"{name}.responses, users and status of a record differ in length")
+    for value, user, status in zip(values, users, statuses, strict=True):
+        yield value, None if user is None else str(user), status
+
+
+def _listed(entry: dict[str, Any], key: str) -> list[Any]:
+    found = entry.get(key)
+    if found is not None and not isinstance(found, list):
+        raise InputError(f"{key} must be a list, got {str(found)[:40]!r}")
+    return found or []
+
+
+def fields_of(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a record shows: the plain values of its fields."""
+    nested = entry.get("fields")
+    if isinstance(nested, dict):
+        return scalars(nested)
+    own = ("id", "status", "_server_id")
+    return scalars({name: value for name, value in entry.items() if "." not in name and name not in own})
