@@ -29,11 +29,11 @@ def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
     d = np.where(first >= 0, fit.scores.mean[first], 0.0) - np.where(
         second >= 0, fit.scores.mean[second], 0.0
     )
-    alone = fit.net.variance(fit.scores.covariance)
+    alone = fit.net.variance(fit.scores)
     left = np.where(first >= 0, alone[first], params.spread) + np.where(
         second >= 0, alone[second], params.spread
     )
-    left = np.where(seen, fit.net.of_pairs(fit.scores.covariance, first, second, first, second), left)
+    left = np.where(seen, fit.net.gap(fit.scores, first, second), left)
     own = [_Tastes.of(fit, name) for name in KINDS]
     met, total = who >= 0, np.zeros((3, len(first)))
     for at, (kind, taste) in enumerate(zip(KINDS.values(), own, strict=True)):
@@ -46,7 +46,7 @@ def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
             mean, precision = taste.at(who, codes)
             pull = pull + sign * mean
             variance = variance + wide / (1 + wide * precision)
-        share = np.where(met, fit.kinds[who, at], fit.shares[at])
+        share = np.where(met, fit.kinds[who, at], fit.shares[:, at].mean())
         total += share * choices(pull, np.where(met, found.tie[who, at], params.tie), variance)
     return total.T
 
@@ -201,7 +201,7 @@ def of_bradley_terry(session: Session) -> Said:
         net = Net.of(first, second, count)
         params, scores = bradley_terry(net, first, second, choice)
         one, other = session.first[test], session.second[test]
-        left = net.of_pairs(scores.covariance, one, other, one, other)
+        left = net.gap(scores, one, other)
         return choices(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
 
     return Said(_held_out(session, predicted))

@@ -18,9 +18,7 @@ def test_scores_are_found():
     first, second, choice, who, scores = world(HONEST)
     fit = fit_pairs(first, second, choice, who)
     assert np.corrcoef(fit.scores.mean, scores)[0, 1] > 0.95
-    inside = np.abs(fit.scores.mean - (scores - scores.mean())) < 3 * np.sqrt(
-        fit.net.variance(fit.scores.covariance)
-    )
+    inside = np.abs(fit.scores.mean - (scores - scores.mean())) < 3 * np.sqrt(fit.net.variance(fit.scores))
     assert inside.mean() > 0.9
     assert fit.kinds[:, NAMES.index("careful")].mean() > 0.8
 

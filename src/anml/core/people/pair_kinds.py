@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.candidates import Net
+from anml.core.people.candidates import Net, PairScores
 from anml.core.people.davidson import NO_TIES, Mode, choices, laplace, slope_and_curvature
 
 # Comparisons of one person that are looked at together, and cells of matrices in one batch.
@@ -43,7 +43,10 @@ CAREFUL = list(KINDS).index("careful")
 
 @dataclass(frozen=True)
 class PairParams:
-    """What all people share: how far scores, slopes, sides and tastes vary, the usual side, and ties."""
+    """What all people share: how far scores, slopes, sides and tastes vary, the usual side, and ties.
+
+    `told` is how far scores vary by the candidates' features, `spread` beside that.
+    """
 
     spread: float
     slopes: float = 0.1
@@ -52,13 +55,7 @@ class PairParams:
     side: float = 0.0
     tie: float = NO_TIES
     ties: float = 0.0
-
-
-class PairScores(NamedTuple):
-    """Scores of the candidates and their covariance, as `Net` keeps it."""
-
-    mean: Floats
-    covariance: Floats
+    told: float = 1.0
 
 
 @dataclass
@@ -107,7 +104,9 @@ class PairBatch:
     def leave_out(self, net: Net, scores: PairScores) -> Floats:
         """Differences of scores without the person's own word, and the covariance of what is uncertain."""
         known, pull = self.known(net)
-        given = net.of_pairs(scores.covariance, *self.crossed()) * self.both
+        lines = scores.lines[self.i] - scores.lines[self.j]
+        given = net.of_pairs(scores.covariance, *self.crossed()) + lines @ lines.transpose(0, 2, 1)
+        given = given * self.both
         out = np.eye(self.i.shape[1]) - given @ known
         d = (scores.mean[self.i] - scores.mean[self.j]) * self.used
         d = d - (given @ pull[..., None])[..., 0]
