@@ -64,9 +64,14 @@ def kind_of(result: Audited) -> str | None:
     return None if result.shape is None else result.shape.kind
 
 
+def noun(result: Audited) -> str:
+    """What one judgement is called: a label, or what it was made of."""
+    return "label" if result.shape is None else result.shape.unit
+
+
 def are_right(result: Audited) -> str:
     """What a share of somebody's judgements is of: a choice counts where it was made by looking."""
-    return "choices were made by looking" if kind_of(result) == PREFERENCE else "labels are right"
+    return "choices were made by looking" if kind_of(result) == PREFERENCE else f"{noun(result)}s are right"
 
 
 def who(result: Audited) -> list[Sentence]:

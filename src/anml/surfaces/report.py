@@ -14,7 +14,7 @@ from markupsafe import Markup
 from anml.app.audit.items import CLEAR
 from anml.app.audit.result import Audited
 from anml.core.words import counted
-from anml.surfaces.accused import false_alarms
+from anml.surfaces.accused import false_alarms, noun
 from anml.surfaces.figures import MATRICES, MOST_CLASSES, MOST_SHOWN, confusion_figure, quality_figure
 from anml.surfaces.method import method_facts
 from anml.surfaces.names import shortened
@@ -65,6 +65,8 @@ def render_report(result: Audited) -> str:
         false_alarms=false_alarms(result),
         totals=(f"{result.samples.height:,}", f"{result.kept / result.samples.height:.0%}"),
         few=few_rows(result),
+        noun=noun(result),
+        one="label" if result.shape is None else "answer",
         people=_people(result),
         predicted=_predicts(result),
         confusion=_confusion(result),
@@ -114,8 +116,7 @@ def _opening(result: Audited) -> dict[str, Any]:
     rows = result.data["rows"] if sampled(result) else result.samples.height
     people = result.contributors.height
     by = f" by {counted(people, 'contributor')}" if people else ""
-    unit = "label" if result.shape is None else result.shape.unit
-    about = f"{counted(rows, unit)}{by}; {looks_wrong(result)} look wrong"
+    about = f"{counted(rows, noun(result))}{by}; {looks_wrong(result)} look wrong"
     return {"name": shortened(str(result.data["name"]), 80), "about": about, "answers": summary(result)}
 
 
@@ -165,7 +166,13 @@ def _gold(result: Audited) -> dict[str, Any] | None:
         if count and result.gold.wrong
     ]
     marks = result.gold.kind == "marks"
-    return {"sentence": result.gold.sentence(), "marks": marks, "error": found.error, "bins": bins}
+    return {
+        "sentence": result.gold.sentence(),
+        "p": result.gold.p,
+        "marks": marks,
+        "error": found.error,
+        "bins": bins,
+    }
 
 
 def _confusion(result: Audited) -> dict[str, Any] | None:

@@ -76,19 +76,20 @@ def _talk(result: Audited) -> list[str]:
 def _checks(result: Audited) -> list[str]:
     found = gain(result)
     what = "item" if "item" in result.samples.columns else "row"
+    one = "label" if result.shape is None else "answer"
     if not found.rows:
-        return [f"No {what} needs a second look: every label is at least {CLEAR:.0%} sure, or settled."]
+        return [f"No {what} needs a second look: every {one} is at least {CLEAR:.0%} sure, or settled."]
     about = "about " if sampled(result) else ""
     if found.rows == 1:
-        labels = "its label may be wrong" if found.wrong < 0.5 else "its label is likely to be wrong"
+        labels = f"its {one} may be wrong" if found.wrong < 0.5 else f"its {one} is likely to be wrong"
     elif found.wrong < 1:
         labels = "fewer than one is expected to be wrong"
     else:
         labels = f"about {found.wrong:,.0f} {'is' if round(found.wrong) == 1 else 'are'} expected to be wrong"
     before, after = _share(found.before), _share(found.after)
-    mended = f"That cuts {what}s with a wrong label from {before} to {after}."
+    mended = f"That cuts {what}s with a wrong {one} from {before} to {after}."
     if before == after:
-        mended = f"After that {after} of the {what}s would still have a wrong label."
+        mended = f"After that {after} of the {what}s would still have a wrong {one}."
     return [f"Check {about}{counted(found.rows, what)}: {labels}. {mended}"]
 
 

@@ -7,7 +7,7 @@ from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited
 from anml.core.domain import PREFERENCE
 from anml.core.words import listed
-from anml.surfaces.accused import kind_of
+from anml.surfaces.accused import kind_of, noun
 from anml.surfaces.todo import reason_for_doubt, sampled
 
 BRANCHES = {
@@ -62,7 +62,7 @@ def _why_not(result: Audited) -> str:
     if sampled(result):
         return "Models are not compared where rows are judged slice by slice."
     if result.shape is not None:
-        return f"No model is trained on {result.shape.kind}: labels and people are judged."
+        return f"No model is trained here: {noun(result)}s and people are judged."
     if not result.columns.features and "embeddings" not in result.data:
         rest = "labels and predictions" if "predictions" in result.data else "labels"
         return f"There are no features to train a model on, only {rest}."
@@ -77,19 +77,22 @@ def decided(result: Audited) -> list[str]:
     share = f"all {rows:,} rows" if kept == rows else f"{kept:,} of {rows:,} rows ({kept / rows:.0%})"
     judged = result.gate.branch == "evidence"
     how = (
-        f"Labels are judged by {_judges(result)}"
+        f"{noun(result).capitalize()}s are judged by {_judges(result)}"
         if judged
         else BRANCHES.get(result.gate.branch, result.gate.branch)
     )
-    wrong = "choices were made without looking" if kind_of(result) == PREFERENCE else "labels look wrong"
-    return [f"{how}: {result.gate.reason}.", f"Kept {share}; {looks_wrong(result)} of {wrong}."]
+    choices = "choices were made without looking"
+    wrong = choices if kind_of(result) == PREFERENCE else f"{noun(result)}s look wrong"
+    # The reason is a sentence of ours, and of labels.
+    reason = result.gate.reason if result.shape is None else result.gate.reason.replace("label", noun(result))
+    return [f"{how}: {reason}.", f"Kept {share}; {looks_wrong(result)} of {wrong}."]
 
 
 def _judges(result: Audited) -> str:
     """What the evidence recipe had to go by."""
     used = set(result.signals_given) & set(result.policy.recipe.use)
     judges = ["held-out predictions"] if result.columns.features or "predictions" in result.data else []
-    judges += ["other labels of the same item"] if result.items is not None else []
+    judges += [f"other {noun(result)}s of the same item"] if result.items is not None else []
     judges += ["credentials"] if used & {"v", "r", "t"} else []
     judges += ["what is known of their contributors"] if not result.contributors.is_empty() else []
     return listed(judges or ["how usual they are"])
