@@ -46,7 +46,7 @@ def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
             mean, precision = taste.at(who, codes)
             pull = pull + sign * mean
             variance = variance + wide / (1 + wide * precision)
-        share = np.where(met, fit.kinds[who, at], fit.shares[:, at].mean())
+        share = np.where(met, fit.kinds[who, at], fit.shares[at])
         total += share * choices(pull, np.where(met, found.tie[who, at], params.tie), variance)
     return total.T
 

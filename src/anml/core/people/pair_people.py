@@ -161,6 +161,6 @@ def _above(below: Floats, worth: Floats, bound: float) -> Floats:
 
 
 def _sceptic(fit: PairFit, honest: Floats, sees: Floats) -> Floats:
-    usual = fit.shares[:, :2].sum(axis=1)
+    usual = fit.shares[:2].sum()
     odds = sees / np.maximum(1 - honest, 1e-12) * (1 - usual) / usual * 3
     return np.asarray(odds / (1 + odds) * np.minimum(1, sees / np.maximum(honest, 1e-12)))

@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from anml.core.checks import Bools, Floats, Ints
+from anml.core.checks import Floats, Ints
 from anml.core.people.candidates import Net, PairScores
 from anml.core.people.davidson import NO_TIES, TIE, choices, slope_and_curvature
 from anml.core.people.pair_kinds import CAREFUL, KINDS, PairBatch, PairParams
 from anml.core.people.pair_kinds import batches as made_batches
-from anml.core.people.verdicts import ENOUGH_ROWS
 
 ROUNDS = 8
 # Rounds in which kinds are compared; in the others everybody's kind stays.
@@ -36,10 +35,7 @@ COMMON_SIDE = 0.09
 
 @dataclass(frozen=True, eq=False)
 class PairFit:
-    """All that was found: `kinds` are probabilities (people, kinds) in the order of `KINDS`.
-
-    `shares` are how many of the people who have as much to show are of each kind (people, kinds).
-    """
+    """All that was found: `kinds` are probabilities (people, kinds) in the order of `KINDS`."""
 
     net: Net
     scores: PairScores
@@ -70,15 +66,14 @@ def fit_pairs(
     params = replace(params, tastes=0.1 * params.spread, ties=1.0 * bool((choice == TIE).any()))
     batches = [*made_batches(first, second, choice, who, params, scores)]
     prior = np.array([kind.share for kind in KINDS.values()])
-    kinds = shares = np.tile(prior, (people, 1))
-    enough = np.bincount(who, minlength=people) >= ENOUGH_ROWS
+    kinds, shares = np.tile(prior, (people, 1)), prior
     for step in range(rounds):
         last = step == rounds - 1
         names = [*KINDS] if step in COMPARING or last else ["careful"]
         for batch in batches:
             batch.fit(names, params, batch.leave_out(net, scores))
         if len(names) > 1:
-            kinds, shares = _compare(batches, enough, prior, shares)
+            kinds, shares = _compare(batches, people, prior, shares)
         if not last:
             careful = kinds[:, CAREFUL]
             params = _learn(batches, careful, params)
@@ -134,21 +129,15 @@ def _plain_scores(
     return net.solve(total, pulled, params.spread, params.told)
 
 
-def _compare(batches: list[PairBatch], enough: Bools, prior: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Probabilities of the kinds of each person, and how many people are of which, learned together.
-
-    Shares of those who may be accused are theirs alone: people with a few comparisons, of whom nothing is
-    known, say nothing of how many of the others do not look.
-    """
-    evidence, kinds, shares = np.zeros(shares.shape), np.zeros(shares.shape), shares.copy()
+def _compare(batches: list[PairBatch], people: int, prior: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """Probabilities of the kinds of each person, and how many people are of which, learned together."""
+    evidence = np.zeros((people, len(KINDS)))
     for batch in batches:
         for at, name in enumerate(KINDS):
             np.add.at(evidence[:, at], batch.owner, batch.fits[name].evidence)
-    for alike in (enough, ~enough):
-        for _ in range(30):
-            kinds[alike] = special.softmax(evidence[alike] + np.log(shares[alike]), axis=1)
-            usual = kinds[alike].sum(axis=0) + SHARES_WORTH * prior
-            shares[alike] = usual / (alike.sum() + SHARES_WORTH)
+    for _ in range(30):
+        kinds = special.softmax(evidence + np.log(shares), axis=1)
+        shares = (kinds.sum(axis=0) + SHARES_WORTH * prior) / (people + SHARES_WORTH)
     return kinds, shares
 
 
