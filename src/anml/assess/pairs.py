@@ -50,7 +50,8 @@ def believe_pairs(
     rows = np.column_stack([first, second, choice, judge[who]])[once]
     told = np.full(len(y), -1) if truth is None else np.where(truth >= 0, np.asarray(codes)[truth], -1)
     rows = np.concatenate([rows, _vouched(first, second, told, int(judge.max()) + 1)])
-    fit = fit_pairs(*rows.T, features=features)
+    first_, second_, chosen, judged = rows.T
+    fit = fit_pairs(first_, second_, chosen, judged, features=features)
     people = judges(fit).at(np.arange(int(judge.max()) + 1))
     words, false = words_for(people)
     seen = left_out(fit)[: len(once)]

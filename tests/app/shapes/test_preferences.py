@@ -286,13 +286,19 @@ def test_embeddings_of_candidates_go_by_name_and_group(tmp_path):
     [
         (
             {"answer 0": [1.0]},
-            "the embeddings lack 7 of 8 candidates that are compared, the first 'answer 1'",
+            "the embeddings lack 7 values of key 'candidate' that the table has, the first 'answer 1'",
         ),
         ({"answer 0": ["a"]}, "embeddings by candidate must be numbers, or lists of them"),
         (np.zeros((8, 2)), "in a column 'candidate'; got numbers alone"),
         (pl.DataFrame({"name": ["a"], "x": [1.0]}), "in a column 'candidate'; columns: name, x"),
-        (pl.DataFrame({"candidate": ["a", "a"], "x": [1.0, 2]}), "have candidate 'a' more than once"),
-        (pl.DataFrame({"candidate": ["a", None], "x": [1.0, 2]}), "do not say of which candidate"),
+        (
+            pl.DataFrame({"candidate": ["a", "a"], "x": [1.0, 2]}),
+            "must name each row of the embeddings once; 1 values occur more often",
+        ),
+        (
+            pl.DataFrame({"candidate": ["a", None], "x": [1.0, 2]}),
+            "key 'candidate' is empty in 1 rows of the embeddings",
+        ),
         ({f"answer {k}": [float("nan")] for k in range(8)}, "embeddings must be finite numbers"),
     ],
 )

@@ -1,6 +1,7 @@
 """Preferences: which of two candidates each contributor chose, from tables, Label Studio and Argilla."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +12,7 @@ from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
-from anml.intake.beside import columns_of, read_numbers
+from anml.intake.beside import aligned, read_numbers
 from anml.intake.contributions import ANNOTATION, record, records, scalars
 from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
@@ -131,28 +132,19 @@ def read_candidates(source: Any, names: pl.DataFrame) -> tuple[Floats, dict[str,
     They are a frame or file with a column `candidate`, and one `group` where it takes that to tell them
     apart, or a dict by candidate.
     """
-    if isinstance(source, dict):
-        source = _of_dict(source)
-    read = read_numbers(source, "embeddings")
+    read = read_numbers(_of_dict(source) if isinstance(source, dict) else source, "embeddings")
     if not isinstance(read, Table) or "candidate" not in read.frame.columns:
         got = f"columns: {shown(read.frame.columns)}" if isinstance(read, Table) else "got numbers alone"
         raise InputError(f"embeddings of preferences name each candidate in a column 'candidate'; {got}")
-    by = [name for name in ("group", "candidate") if name in read.frame.columns]
-    keys = read.frame.select(_chats(read.frame[name]) for name in by)
-    if gaps := keys.select(pl.any_horizontal(pl.all().is_null()).sum()).item():
-        raise InputError(f"{counted(gaps, 'row')} of the embeddings do not say of which candidate they are")
-    if (twice := keys.filter(keys.is_duplicated())).height:
-        raise InputError(f"the embeddings have candidate {twice['candidate'][0][:60]!r} more than once")
-    found = names.join(keys.with_row_index("at"), on=by, how="left", maintain_order="left")
-    absent = found.filter(pl.col("at").is_null())["candidate"]
-    if len(absent):
-        lack = f"{len(absent):,} of {names.height:,} candidates"
-        raise InputError(f"the embeddings lack {lack} that are compared, the first {absent[0][:60]!r}")
-    values = columns_of(read.frame.drop(by), "embeddings")[0][found["at"].to_numpy()]
-    check_vectors(values, found["at"].to_numpy())
-    more = read.frame.height - found["at"].n_unique()
+    frame = read.frame.with_columns(_chats(read.frame["candidate"]))
+    if "group" in frame.columns:
+        both = pl.concat_str("group", "candidate", separator=" · ").alias("candidate")
+        frame, names = (each.with_columns(both).drop("group") for each in (frame, names))
+    given = aligned(frame, "embeddings", replace(read, frame=names), np.arange(names.height), "candidate")
+    check_vectors(given.values, np.arange(names.height))
+    more = frame.height - names["candidate"].n_unique()
     said = [f"embeddings of {counted(more, 'candidate')} that nobody compared are left out"] if more else []
-    return values, {"name": read.name, "sha256": read.sha256}, said
+    return given.values, {"name": read.name, "sha256": read.sha256}, said
 
 
 def _of_dict(source: dict[Any, Any]) -> pl.DataFrame:
