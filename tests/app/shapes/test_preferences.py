@@ -317,3 +317,9 @@ def test_known_answers_check_who_is_held_for_better():
     assert gold.reliability.error < 0.15
     assert "comparisons that are known" in gold.sentence()
     assert "the probability that the better one was chosen is off by" in gold.sentence()
+
+
+def test_embeddings_that_are_alike_say_nothing_and_are_said():
+    alike = {f"answer {k}": [1.0, 2.0] for k in range(8)}
+    found = anml.audit(comparisons(rows=20), task="preference", contributor="judge", embeddings=alike)
+    assert "is the same for all that were compared" in found.result.shape.said[1]

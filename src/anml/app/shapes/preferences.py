@@ -58,7 +58,7 @@ def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited
     first, second = first[prepared.rows], second[prepared.rows]
     ranked = rank(names, found[0], first, second)
     people = with_columns_of(result, _people(result, found[0]))
-    said = _said(ranked, found[0], first, second)
+    said = _said(ranked, found[0], first, second, features is not None)
     shaped = Shaped("preference", "comparison", {"ranking": ranked}, said, {})
     return replace(
         result, contributors=people, shape=shaped, data={**result.data, **about},
@@ -140,7 +140,7 @@ def _habit(taste: float, lean: float) -> str:
     return "; ".join(said)
 
 
-def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> list[str]:
+def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints, given: bool) -> list[str]:
     pairs = np.unique(np.column_stack([np.minimum(first, second), np.maximum(first, second)]), axis=0)
     p = better(found, pairs[:, 0], pairs[:, 1])
     sure = int((np.maximum(p, 1 - p) >= DECIDED).sum())
@@ -148,7 +148,9 @@ def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> 
         f"{counted(ranking.height, 'candidate')} are ranked; of {counted(len(pairs), 'pair')} that were "
         f"compared {sure:,} are decided (one is better at {DECIDED:.0%})."
     ]
-    if len(found.fit.scores.line):
+    if given and not len(found.fit.scores.line):
+        said.append("What was given of the candidates is the same for all that were compared.")
+    elif given:
         params = found.fit.params
         share = params.told / (params.told + params.spread)
         said.append(f"What was given of the candidates explains {share:.0%} of how far their scores differ.")
