@@ -1,4 +1,4 @@
-"""Make up judgements of four shapes: pairs.csv, names.json, topics.csv and stars.csv."""
+"""Make up judgements of four shapes: pairs.csv with answers.csv, names.json, topics.csv and stars.csv."""
 
 import csv
 import json
@@ -26,6 +26,8 @@ for judge in range(12):
         choice = "equal" if judge and rng.random() < 0.1 else "first" if better else "second"
         pairs.append([first, second, f"judge {judge:02}", choice])
 written("pairs.csv", ["first", "second", "judge", "choice"], pairs)
+lengths = [[name, 100 + 7 * place, place % 3] for place, name in enumerate(strength)]
+written("answers.csv", ["candidate", "words", "links"], lengths)
 
 # Names in 60 short texts, each marked by two of six people in Label Studio; one misses most, one cuts short.
 NAMES = {"PER": ["Ann Lee", "Bob", "Eve Stone", "Carl"], "LOC": ["Rome", "New York", "Oslo"]}

@@ -33,7 +33,7 @@ class Compared(NamedTuple):
 
 def believe_pairs(
     first: Ints, second: Ints, y: Ints, codes: Sequence[int], who: Ints, truth: Ints | None = None,
-    standing: Floats | None = None,
+    standing: Floats | None = None, features: Floats | None = None,
 ) -> tuple[Belief, Compared]:  # fmt: skip
     """Believe comparisons: `y` are classes, and `codes` what each is: 0 first, 1 second, 2 tie.
 
@@ -41,7 +41,7 @@ def believe_pairs(
     would choose, by the others' comparisons, against a guess or a slip. The truth of a pair is which of the
     two is better; as many pairs are equal as were called so. People who copy each other are one judge.
     `truth` are classes known to be right, -1 elsewhere; that counts as the word of `VOUCHED` careful judges.
-    `standing` is what credentials say of each row, in [0, 1].
+    `standing` is what credentials say of each row, in [0, 1]; `features` are numbers of every candidate.
     """
     choice = np.asarray(codes)[y]
     shown = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)[1]
@@ -49,11 +49,13 @@ def believe_pairs(
     once, same = _once(shown, who, y, judge)
     rows = np.column_stack([first, second, choice, judge[who]])[once]
     told = np.full(len(y), -1) if truth is None else np.where(truth >= 0, np.asarray(codes)[truth], -1)
-    fit = fit_pairs(*np.concatenate([rows, _vouched(first, second, told, int(judge.max()) + 1)]).T)
+    rows = np.concatenate([rows, _vouched(first, second, told, int(judge.max()) + 1)])
+    first_, second_, chosen, judged = rows.T
+    fit = fit_pairs(first_, second_, chosen, judged, features=features)
     people = judges(fit).at(np.arange(int(judge.max()) + 1))
     words, false = words_for(people)
     seen = left_out(fit)[: len(once)]
-    p = np.clip(_looked(people, seen, *rows[:, 2:].T), 1e-9, 1 - 1e-9)[same]
+    p = np.clip(_looked(people, seen, *rows[: len(once), 2:].T), 1e-9, 1 - 1e-9)[same]
     credentials = np.zeros(len(y)) if standing is None else _credentials(p, standing)
     p = np.asarray(special.expit(special.logit(p) + credentials))
     p = np.where(told < 0, p, np.where(told == choice, 1 - 1e-9, 1e-9))
@@ -143,7 +145,7 @@ def _looked(people: Judges, seen: Floats, choice: Ints, who: Ints) -> Floats:
 def _better(fit: PairFit, first: Ints, second: Ints, choice: Ints) -> Floats:
     """Probability that the first is better, the second, or neither (n, 3)."""
     d = fit.scores.mean[first] - fit.scores.mean[second]
-    spread = np.sqrt(np.maximum(fit.net.of_pairs(fit.scores.covariance, first, second, first, second), 1e-9))
+    spread = np.sqrt(np.maximum(fit.net.gap(fit.scores, first, second), 1e-9))
     ties = float((choice == TIE).mean())
     margin = float(np.quantile(np.abs(d), ties)) if ties else 0.0
     above, below = special.ndtr((d - margin) / spread), special.ndtr((-d - margin) / spread)

@@ -200,7 +200,7 @@ def read_embeddings(
 ) -> tuple[npt.NDArray[np.float32], dict[str, str]]:
     """Vectors (rows, dimensions) that stand in place of feature columns."""
     given = aligned(source, "embeddings", table, rows, key)
-    _check_vectors(given.values, rows)
+    check_vectors(given.values, rows)
     return given.values.astype(np.float32), given.about
 
 
@@ -210,7 +210,7 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
     values = columns_of(read.frame, "embeddings")[0] if isinstance(read, Table) else read
     if values.shape[1] != width:
         raise InputError(f"the model was trained on embeddings of {width} dimensions, got {values.shape[1]}")
-    _check_vectors(values, np.arange(len(values)))
+    check_vectors(values, np.arange(len(values)))
     return values.astype(np.float32)
 
 
@@ -261,7 +261,8 @@ def _shared(given: Aligned, table: Table) -> str:
     return f" (column {both[0]!r} is also in the table: name it as key to align by it)" if both else ""
 
 
-def _check_vectors(values: Floats, rows: Ints) -> None:
+def check_vectors(values: Floats, rows: Ints) -> None:
+    """Refuse vectors that are empty, not finite or too large."""
     if values.shape[1] == 0:
         raise InputError("embeddings need at least one dimension, got none")
     _check_finite(values, "embeddings", rows)

@@ -14,7 +14,7 @@ from anml.lab.spec import Experiment, Key, Setting
 VERSIONS: dict[str, dict[str, int]] = {
     "combine": {"evidence": 12},
     "profile": {"default": 1, "paper": 1},
-    "kind": {"bank": 3, "cited": 2, "crowds": 3, "pairs": 3},
+    "kind": {"bank": 3, "cited": 2, "crowds": 3, "pairs": 4},
     "peer": {"ours, believed": 2, "reweigher": 2},
 }
 

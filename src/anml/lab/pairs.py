@@ -25,11 +25,11 @@ from anml.lab.spec import At, Found, timed
 def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
     """Probabilities of further choices (n, 3); whoever, or whatever, is not known (-1) is as usual."""
     found, params = habits(fit), fit.params
-    alone, seen = fit.net.variance(fit.scores.covariance), (first >= 0) & (second >= 0)
+    alone, seen = fit.net.variance(fit.scores), (first >= 0) & (second >= 0)
     one, other = (np.where(codes >= 0, fit.scores.mean[codes], 0.0) for codes in (first, second))
     d = one - other
     left = sum(np.where(codes >= 0, alone[codes], params.spread) for codes in (first, second))
-    left = np.where(seen, fit.net.of_pairs(fit.scores.covariance, first, second, first, second), left)
+    left = np.where(seen, fit.net.gap(fit.scores, first, second), left)
     own = [_Tastes.of(fit, name) for name in KINDS]
     met, total = who >= 0, np.zeros((3, len(first)))
     for at, (kind, taste) in enumerate(zip(KINDS.values(), own, strict=True)):
@@ -197,7 +197,7 @@ def of_bradley_terry(session: Session) -> Said:
         net = Net.of(first, second, count)
         params, scores = bradley_terry(net, first, second, choice)
         one, other = session.first[test], session.second[test]
-        left = net.of_pairs(scores.covariance, one, other, one, other)
+        left = net.gap(scores, one, other)
         return choices(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
 
     return Said(_held_out(session, predicted))

@@ -59,9 +59,14 @@ NO_BETTER = _does("is", "are", f"no better than guessing: {_NOTHING}", _NOTHING)
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
 
 
+def noun(result: Audited) -> str:
+    """What one judgement is called: a label, or what it was made of."""
+    return "label" if result.shape is None else result.shape.unit
+
+
 def are_right(result: Audited) -> str:
     """What a share of somebody's judgements is of: a choice counts where it was made by looking."""
-    return "choices were made by looking" if result.kind == PREFERENCE else "labels are right"
+    return "choices were made by looking" if result.kind == PREFERENCE else f"{noun(result)}s are right"
 
 
 def who(result: Audited) -> list[Sentence]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
-from anml.surfaces.accused import false_alarms
+from anml.surfaces.accused import false_alarms, noun
 from anml.surfaces.names import printable
 from anml.surfaces.summary import decided, summary
 
@@ -45,8 +45,9 @@ def print_audit(result: Audited) -> None:
     for sentence in [] if result.shape is None else result.shape.said:
         say(printable(sentence))
     if result.items is not None:
-        one, count = ("label" if "p" in result.items.columns else "number"), result.queue.candidates
-        made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their labels"
+        one = "number" if "p" not in result.items.columns else "label" if result.shape is None else "answer"
+        made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their "
+        made, count = f"{made}{noun(result)}s", result.queue.candidates
         say(f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled).")
     if result.gold is not None:
         say(result.gold.sentence())

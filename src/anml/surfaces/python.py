@@ -166,7 +166,8 @@ def audit(
         or of a folder of pictures; or a pandas, polars or Arrow frame.
     """
     chosen = {name: given for name, given in locals().items() if name in BY_NAME}
-    if key is None:
+    # Embeddings of preferences are of candidates, and not of rows.
+    if key is None and task != "preference":
         chosen |= {name: by_index(name, chosen[name], data) for name in ("predictions", "embeddings")}
     result, table = audit_data(data, chosen, progress_shown(progress))
     found = Audit(result, None if isinstance(data, str | Path) else data, table)

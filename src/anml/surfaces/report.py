@@ -21,7 +21,7 @@ from anml.core.people.consensus import CLEAR
 from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.stats import mean_interval, wilson
 from anml.core.words import counted
-from anml.surfaces.accused import false_alarms, findings, open_reasons
+from anml.surfaces.accused import false_alarms, findings, noun, open_reasons
 from anml.surfaces.method import method_facts
 from anml.surfaces.names import chance, shortened
 from anml.surfaces.shape_view import shape_section
@@ -73,10 +73,12 @@ def render_report(result: Audited) -> str:
         false_alarms=false_alarms(result),
         totals=(f"{result.samples.height:,}", f"{result.kept / result.samples.height:.0%}"),
         few=few_rows(result),
+        noun=noun(result),
+        one="label" if result.shape is None else "answer",
         people=_people(result),
         predicted=predicted,
         confusion=_confusion(result) if predicted else None,
-        gold=None if gold is None else {"sentence": gold.sentence(), **gold.to_dict()},
+        gold=None if gold is None else {"sentence": gold.sentence(), "p": gold.p, **gold.to_dict()},
         samples=sample_table(result),
         stop=CLEAR,
         listed_items="item" in result.samples.columns,
@@ -131,8 +133,7 @@ def _opening(result: Audited) -> dict[str, Any]:
     rows = result.data["rows"] if sampled(result) else result.samples.height
     people = result.contributors.height
     by = f" by {counted(people, 'contributor')}" if people else ""
-    unit = "label" if result.shape is None else result.shape.unit
-    about = f"{counted(rows, unit)}{by}; {looks_wrong(result)} look wrong"
+    about = f"{counted(rows, noun(result))}{by}; {looks_wrong(result)} look wrong"
     return {"name": shortened(str(result.data["name"]), 80), "about": about, "answers": summary(result)}
 
 

@@ -9,7 +9,7 @@ from anml.core.domain import PREFERENCE
 from anml.core.people.consensus import CLEAR
 from anml.core.people.words import ACCUSED, LESS
 from anml.core.words import counted, listed
-from anml.surfaces.accused import NAME, Sentence, who
+from anml.surfaces.accused import NAME, Sentence, noun, who
 from anml.surfaces.names import names_listed, shortened
 
 LONGEST = 400
@@ -65,7 +65,7 @@ def _why_not(result: Audited) -> str:
     if sampled(result):
         return "Models are not compared where rows are judged slice by slice."
     if result.shape is not None:
-        return f"No model is trained on {result.shape.kind}: labels and people are judged."
+        return f"No model is trained here: {noun(result)}s and people are judged."
     if not result.columns.features and "embeddings" not in result.data:
         rest = "labels and predictions" if "predictions" in result.data else "labels"
         return f"There are no features to train a model on, only {rest}."
@@ -83,14 +83,17 @@ def decided(result: Audited) -> list[str]:
         used = set(result.signals_given) & set(result.policy.recipe.use)
         judges = {
             "held-out predictions": result.columns.features or "predictions" in result.data,
-            "other labels of the same item": result.items is not None,
+            f"other {noun(result)}s of the same item": result.items is not None,
             "credentials": used & {"v", "r", "t"},
             "what is known of their contributors": not result.contributors.is_empty(),
         }
         named = [judge for judge, asked in judges.items() if asked]
-        how = f"Labels are judged by {listed(named or ['how usual they are'])}"
-    wrong = "choices were made without looking" if result.kind == PREFERENCE else "labels look wrong"
-    return [f"{how}: {result.gate.reason}.", f"Kept {share}; {looks_wrong(result)} of {wrong}."]
+        how = f"{noun(result).capitalize()}s are judged by {listed(named or ['how usual they are'])}"
+    choices = "choices were made without looking"
+    wrong = choices if result.kind == PREFERENCE else f"{noun(result)}s look wrong"
+    # The reason is a sentence of ours, and of labels.
+    reason = result.gate.reason if result.shape is None else result.gate.reason.replace("label", noun(result))
+    return [f"{how}: {reason}.", f"Kept {share}; {looks_wrong(result)} of {wrong}."]
 
 
 def looks_wrong(result: Audited) -> str:
@@ -173,19 +176,20 @@ def reason_for_doubt(result: Audited) -> str | None:
 def _checks(result: Audited) -> str:
     found = gain(result)
     what = "item" if "item" in result.samples.columns else "row"
+    one = "label" if result.shape is None else "answer"
     if not found.rows:
-        return f"No {what} needs a second look: every label is at least {CLEAR:.0%} sure, or settled."
+        return f"No {what} needs a second look: every {one} is at least {CLEAR:.0%} sure, or settled."
     about = "about " if sampled(result) else ""
     if found.rows == 1:
-        labels = "its label may be wrong" if found.wrong < 0.5 else "its label is likely to be wrong"
+        labels = f"its {one} may be wrong" if found.wrong < 0.5 else f"its {one} is likely to be wrong"
     elif found.wrong < 1:
         labels = "fewer than one is expected to be wrong"
     else:
         labels = f"about {found.wrong:,.0f} {'is' if round(found.wrong) == 1 else 'are'} expected to be wrong"
     before, after = _share(found.before), _share(found.after)
-    mended = f"That cuts {what}s with a wrong label from {before} to {after}."
+    mended = f"That cuts {what}s with a wrong {one} from {before} to {after}."
     if before == after:
-        mended = f"After that {after} of the {what}s would still have a wrong label."
+        mended = f"After that {after} of the {what}s would still have a wrong {one}."
     return f"Check {about}{counted(found.rows, what)}: {labels}. {mended}"
 
 
@@ -194,9 +198,14 @@ def _share(share: float) -> str:
 
 
 def _needed(result: Audited) -> str:
-    """How many known labels would settle what cannot be told; empty where that is not known."""
+    """How many known labels would settle what cannot be told; empty where that is not known.
+
+    Nobody's labels are asked for more often than there are rows of theirs.
+    """
     people = result.contributors
     asked = people["settled_by"].to_list() if "settled_by" in people.columns else []
+    if result.kind != PREFERENCE:
+        asked = [min(each, rows) for each, rows in zip(asked, people["rows"], strict=False)]
     rows, whom = sum(asked), sum(each > 0 for each in asked)
     if not whom:
         return ""

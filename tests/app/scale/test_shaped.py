@@ -47,6 +47,21 @@ def test_an_engine_says_what_memory_says(tmp_path, task):
     assert not (tmp_path / "run" / ".work").exists()
 
 
+def test_what_is_known_of_candidates_and_answers_counts_as_in_memory(tmp_path):
+    frame = SHAPED["preference"]()
+    names = pl.concat([frame["first"], frame["second"]]).unique().sort()
+    frame = frame.with_columns(answer=pl.when(pl.int_range(pl.len()) % 7 == 0).then("choice"))
+    pl.DataFrame({"candidate": names, "x": range(len(names))}).write_csv(tmp_path / "x.csv")
+    place = written(frame, tmp_path / "data", frame.height // 3)
+    asked = {"task": "preference", "embeddings": tmp_path / "x.csv", "gold": "answer"}
+    sliced = anml.audit(place, engine="local", out=tmp_path / "run", **asked)
+    memory = anml.audit(frame, **asked)
+    assert "explains" in memory.result.shape.said[1]
+    assert sliced.result.shape.said == memory.result.shape.said
+    assert sliced.result.gold.sentence() == memory.result.gold.sentence()
+    alike(read_run(tmp_path / "run").samples, memory.samples)
+
+
 def test_words_are_counted_in_as_in_memory(tmp_path):
     frame = SHAPED["spans"]()
     words = ["red", "tall", "old", "wise", "house", "tree", "river", "stone"]
@@ -97,7 +112,7 @@ def test_what_is_wrong_with_the_data_is_said_before_anything_is_written(tmp_path
     with pytest.raises(InputError, match="ends before it begins"):
         anml.audit(place, task="spans", engine="local", out=tmp_path / "run")
     place = written(SHAPED["preference"](), tmp_path / "pairs", 200)
-    for wrong in ({"gold": "topic"}, {"nested": True}):
+    for wrong in ({"predictions": [[0.5, 0.5]]}, {"nested": True}):
         with pytest.raises(UnsupportedError, match=f"{next(iter(wrong))} is "):
             anml.audit(place, task="preference", engine="local", out=tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()

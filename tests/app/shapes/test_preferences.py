@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 
 import anml
+from anml.app.audit.runs import read_run
+from anml.app.relabel.apply import request_of_record
 from anml.core.errors import InputError, UnsupportedError
 
 
@@ -102,7 +104,7 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"gold": "judge"}, UnsupportedError, "gold is not for judgements"),
+        ({"gold": "judge"}, InputError, "row 0 chooses 'j00', which is neither"),
         ({"engine": "local", "out": "x"}, InputError, "an engine reads Parquet files"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
     ],
@@ -221,3 +223,103 @@ def test_chats_in_another_order_are_not_taken_for_the_same_rows():
         assert len(found.weights_for(same).w) == 80
     with pytest.raises(InputError, match="these are other rows, or another order; name a key"):
         found.weights_for(rows[::-1])
+
+
+def described(seed, told):
+    """Comparisons of many candidates, each compared a few times, and two numbers about every candidate."""
+    rng = np.random.default_rng(seed)
+    x, own = rng.normal(size=(2, 300, 2)), rng.normal(size=300)
+    score = 2 * (x[0] @ [0.9, -0.4] if told else own)
+    first = rng.integers(300, size=1200)
+    second = (first + rng.integers(1, 300, 1200)) % 300
+    choice = rng.random(1200) > 1 / (1 + np.exp(score[second] - score[first]))
+    table = {"first": [f"c{k}" for k in first], "second": [f"c{k}" for k in second]}
+    table |= {"choice": np.where(choice, "second", "first"), "judge": [f"j{k % 30}" for k in range(1200)]}
+    return pl.DataFrame(table), {f"c{k}": x[0, k].tolist() for k in range(300)}, score
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_is_known_of_candidates_helps_where_it_says_something(told):
+    frame, x, score = described(0, told)
+    asked = {"task": "preference", "contributor": "judge"}
+    plain, with_x = (anml.audit(frame, **asked, **more).result.shape for more in ({}, {"embeddings": x}))
+    fits = [
+        np.corrcoef(each.tables["ranking"]["score"], score[_codes(each.tables["ranking"])])[0, 1]
+        for each in (plain, with_x)
+    ]
+    share = int(with_x.said[1].split("%")[0].split()[-1])
+    if told:
+        assert fits[1] > fits[0] + 0.05
+        assert share > 70
+    else:
+        assert fits[1] > fits[0] - 0.01
+        assert share < 10
+
+
+def _codes(ranking):
+    return ranking["candidate"].str.slice(1).cast(pl.Int64).to_numpy()
+
+
+def test_embeddings_of_candidates_go_by_name_and_group(tmp_path):
+    frame = comparisons(groups=2)
+    x = pl.DataFrame({"candidate": [f"answer {k}" for k in range(9)], "x": np.arange(9.0)})
+    both = x.join(pl.DataFrame({"group": ["t0", "t1"]}), how="cross")
+    both.write_csv(tmp_path / "x.csv")
+    frame.write_csv(tmp_path / "pairs.csv")
+    asked = {"task": "preference", "contributor": "judge", "group": "topic"}
+    found = anml.audit(tmp_path / "pairs.csv", **asked, embeddings=tmp_path / "x.csv")
+    assert any(
+        "embeddings of 2 candidates that nobody compared are left out" in n for n in found.result.notes
+    )
+    by_name = anml.audit(frame, **asked, embeddings=x.to_pandas())
+    scores = [each.result.shape.tables["ranking"]["score"].to_numpy() for each in (found, by_name)]
+    assert scores[0] == pytest.approx(scores[1])
+    # What was known of the candidates is not in the record: the run is not repeated without it.
+    found.save(tmp_path / "run")
+    anml.relabel(tmp_path / "run", tmp_path / "look.csv", top=3)
+    with pytest.raises(UnsupportedError, match="cannot be repeated from its record"):
+        request_of_record(read_run(tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"answer 0": [1.0]},
+            "the embeddings lack 7 values of key 'candidate' that the table has, the first 'answer 1'",
+        ),
+        ({"answer 0": ["a"]}, "embeddings by candidate must be numbers, or lists of them"),
+        (np.zeros((8, 2)), "in a column 'candidate'; got numbers alone"),
+        (pl.DataFrame({"name": ["a"], "x": [1.0]}), "in a column 'candidate'; columns: name, x"),
+        (
+            pl.DataFrame({"candidate": ["a", "a"], "x": [1.0, 2]}),
+            "must name each row of the embeddings once; 1 values occur more often",
+        ),
+        (
+            pl.DataFrame({"candidate": ["a", None], "x": [1.0, 2]}),
+            "key 'candidate' is empty in 1 rows of the embeddings",
+        ),
+        ({f"answer {k}": [float("nan")] for k in range(8)}, "embeddings must be finite numbers"),
+    ],
+)
+def test_embeddings_of_candidates_that_cannot_be_read_are_refused(given, said):
+    with pytest.raises(InputError, match=said):
+        anml.audit(comparisons(), task="preference", contributor="judge", embeddings=given)
+
+
+def test_known_answers_check_who_is_held_for_better():
+    frame = comparisons()
+    better = pl.max_horizontal("first", "second")
+    frame = frame.with_columns(answer=pl.when(pl.int_range(pl.len()) % 5 == 0).then(better))
+    found = anml.audit(frame, task="preference", contributor="judge", gold="answer")
+    gold = found.result.gold
+    assert gold.rows == 120
+    assert gold.reliability.error < 0.15
+    assert "comparisons that are known" in gold.sentence()
+    assert "the probability that the better one was chosen is off by" in gold.sentence()
+
+
+def test_embeddings_that_are_alike_say_nothing_and_are_said():
+    alike = {f"answer {k}": [1.0, 2.0] for k in range(8)}
+    found = anml.audit(comparisons(rows=20), task="preference", contributor="judge", embeddings=alike)
+    assert "is the same for all that were compared" in found.result.shape.said[1]

@@ -17,21 +17,38 @@ def test_parts_and_places():
     assert net.cells == 9 + 4
 
 
-def test_scores_equal_those_of_one_large_matrix():
-    net, precision, pull = Net.of(FIRST, SECOND, 5), np.array([1.0, 2, 3, 0.5]), np.array([0.4, -1, 2, 0.1])
+@pytest.mark.parametrize("features", [None, np.array([[3.0, 1], [1, 0], [2, 2], [5, 1], [0, 0]])])
+def test_scores_equal_those_of_one_large_matrix(features):
+    net = Net.of(FIRST, SECOND, 5, features)
+    precision, pull = np.array([1.0, 2, 3, 0.5]), np.array([0.4, -1, 2, 0.1])
     design = np.zeros((4, 5))
     design[range(4), FIRST], design[range(4), SECOND] = 1, -1
-    whole = np.linalg.inv(design.T @ np.diag(precision) @ design + np.eye(5) / 1.7)
+    before = 1.7 * np.eye(5) + 0.6 * net.features @ net.features.T
+    whole = np.linalg.inv(design.T @ np.diag(precision) @ design + np.linalg.inv(before))
     total = np.zeros(net.cells)
     net.add(total, precision, FIRST, SECOND, FIRST, SECOND)
     pulled = design.T @ pull
-    scores, covariance = net.solve(total, pulled, 1.7)
-    assert scores == pytest.approx(whole @ pulled)
-    assert net.variance(covariance) == pytest.approx(np.diag(whole))
-    every = design @ whole @ design.T
+    scores = net.solve(total, pulled, 1.7, 0.6)
+    assert scores.mean == pytest.approx(whole @ pulled)
+    assert net.variance(scores) == pytest.approx(np.diag(whole))
     one, other = np.repeat(np.arange(4), 4), np.tile(np.arange(4), 4)
-    found = net.of_pairs(covariance, FIRST[one], SECOND[one], FIRST[other], SECOND[other])
-    assert found == pytest.approx(every.ravel())
+    found = net.of_pairs(scores.covariance, FIRST[one], SECOND[one], FIRST[other], SECOND[other])
+    lines = scores.lines[FIRST] - scores.lines[SECOND]
+    assert found + (lines @ lines.T).ravel() == pytest.approx((design @ whole @ design.T).ravel())
+    # Also of candidates that nothing compares.
+    apart = np.array([0, 4]), np.array([3, 1])
+    expected = [whole[i, i] + whole[j, j] - 2 * whole[i, j] for i, j in zip(*apart, strict=True)]
+    assert net.gap(scores, *apart) == pytest.approx(expected)
+
+
+def test_features_are_directions_within_parts():
+    """One that is the same for all who are compared says nothing, however far the parts are apart."""
+    rng = np.random.default_rng(0)
+    apart = np.array([0.0, 0, 0, 9, 9])
+    assert Net.of(FIRST, SECOND, 5, apart[:, None]).features.shape == (5, 0)
+    both = np.column_stack([apart, 1000 * rng.normal(size=5)])
+    assert Net.of(FIRST, SECOND, 5, both).features.shape == (5, 1)
+    assert Net.of(FIRST, SECOND, 5, rng.normal(size=(5, 300))).features.shape == (5, 5)
 
 
 def test_large_parts_are_inverted_alike():

@@ -8,7 +8,8 @@ from anml.core.people.candidates import Net
 from anml.core.people.pair_kinds import KINDS, TOGETHER
 from anml.core.people.pair_people import judges, words_for
 from anml.core.people.pairs import bradley_terry, fit_pairs
-from anml.core.people.words import CONTRADICTS
+from anml.core.people.words import ACCUSED, CONTRADICTS, GUESSING
+from anml.lab.pairs import predict
 
 HONEST = ["careful"] * 20
 NAMES = [*KINDS]
@@ -18,9 +19,7 @@ def test_scores_are_found():
     first, second, choice, who, scores = world(HONEST)
     fit = fit_pairs(first, second, choice, who)
     assert np.corrcoef(fit.scores.mean, scores)[0, 1] > 0.95
-    inside = np.abs(fit.scores.mean - (scores - scores.mean())) < 3 * np.sqrt(
-        fit.net.variance(fit.scores.covariance)
-    )
+    inside = np.abs(fit.scores.mean - (scores - scores.mean())) < 3 * np.sqrt(fit.net.variance(fit.scores))
     assert inside.mean() > 0.9
     assert fit.kinds[:, NAMES.index("careful")].mean() > 0.8
 
@@ -91,3 +90,34 @@ def test_those_who_choose_the_worse_are_a_camp_where_they_are_many():
     assert words_for(judges(fit_pairs(*world(few)[:4])))[0][-1] == CONTRADICTS
     said = words_for(judges(fit_pairs(*world(many)[:4])))[0]
     assert CONTRADICTS not in said
+
+
+def test_one_answer_nearly_always_is_told_from_many_ties():
+    """Somebody who holds all for equal does not look; somebody who does so of what is close, does."""
+    first, second, choice, who, scores = world([*HONEST, "careful", "careful"], rows=20)
+    d = scores[first] - scores[second]
+    choice[who == 20] = 2
+    choice[(who == 21) & (np.abs(d) < np.quantile(np.abs(d), 0.6))] = 2
+    words, _ = words_for(judges(fit_pairs(first, second, choice, who)))
+    assert words[20] == GUESSING
+    assert words[21] not in ACCUSED
+    assert not set(words[:20]) & set(ACCUSED)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_held_out_choices_are_predicted_better_by_features_that_say_something(told):
+    rng = np.random.default_rng(1)
+    x, own = rng.normal(size=(400, 5)), 2 * rng.normal(size=400)
+    score = x @ [1.2, -1, 0.8, 0.5, -0.3] if told else own
+    who, first = np.arange(1000) % 25, rng.integers(400, size=1000)
+    second = (first + rng.integers(1, 400, 1000)) % 400
+    choice = (rng.random(1000) > 1 / (1 + np.exp(score[second] - score[first]))).astype(int)
+    train, test = np.arange(1000) >= 250, np.arange(1000) < 250
+    loss = []
+    for features in (np.zeros((400, 1)), x):
+        fit = fit_pairs(first[train], second[train], choice[train], who[train], features=features)
+        p = predict(fit, first[test], second[test], who[test])
+        loss.append(-np.log(p[np.arange(250), choice[test]]).mean())
+    assert loss[1] < loss[0] - 0.05 if told else loss[1] < loss[0] + 0.01
+    share = fit.params.told / (fit.params.told + fit.params.spread)
+    assert share > 0.6 if told else share < 0.1

@@ -17,6 +17,7 @@ from anml.core.checks import Bools, Floats
 from anml.core.domain import Gate
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate
+from anml.core.words import counted
 from anml.intake.columns import Columns
 from anml.intake.labels import Gold
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GoldCheck:
-    """What rows with a known label ("marks" of right ones, or "labels") say about p_correct of a run."""
+    """What rows with a known label ("marks" of right ones, or "labels") say about p_correct of a run.
+
+    `of` is what a row is called, and `p` what is held against it.
+    """
 
     kind: str
     right: int
@@ -36,6 +40,8 @@ class GoldCheck:
     kept_wrong: float | None
     reliability: Reliability
     ranking: float | None
+    of: str = "label"
+    p: str = "p_correct"
 
     @property
     def rows(self) -> int:
@@ -44,23 +50,24 @@ class GoldCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        plain = {name: value for name, value in vars(self).items() if name != "reliability"}
+        words = ("reliability", "of", "p")
+        plain = {name: value for name, value in vars(self).items() if name not in words}
         return {**plain, "calibration": self.reliability.to_dict()}
 
     def sentence(self) -> str:
         """One sentence for the terminal and the report."""
         if not self.wrong:
             believed = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
-            labels = "label is" if self.right == 1 else "labels are"
+            labels = counted(self.right, f"{self.of} is", f"{self.of}s are")
             return (
-                f"{self.right:,} {labels} known to be right: p_correct is {believed:.0%} on average, "
+                f"{labels} known to be right: {self.p} is {believed:.0%} on average, "
                 f"and {self.kept_right:.0%} kept."
             )
         gap = self.reliability.gap
         lean = f"{'too high' if gap > 0 else 'too low'} by {abs(gap):.0%} on average"
         kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the right ones and "
         return (
-            f"Of {self.rows:,} labels that are known, {self.right:,} are right: p_correct is off by "
+            f"Of {self.rows:,} {self.of}s that are known, {self.right:,} are right: {self.p} is off by "
             f"{self.reliability.error:.0%}, {lean}; {kept}{self.kept_wrong:.0%} of the wrong ones were kept."
         )
 

@@ -170,7 +170,7 @@ def request_of_record(run: Run) -> Request:
     info = run.info
     about = info.get("data") or {}
     beside = {"predictions", "embeddings"} & about.keys() if info.get("shape") is None else set()
-    if info.get("ledger") or beside:
+    if info.get("ledger") or beside or "candidates" in about:
         raise UnsupportedError(
             "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record; "
             "audit the new labels with the options of that run"

@@ -23,7 +23,7 @@ AUDITS: dict[str, Callable[..., Audited]] = {
     GRADES: audit_grades,
 }
 # What a request may not ask of a shape.
-NOT_OF = {PREFERENCE: ("predictions", "embeddings", "gold"), TAGS: ("predictions",)}
+NOT_OF = {PREFERENCE: ("predictions",), TAGS: ("predictions",)}
 
 
 def audit_shape(
@@ -44,7 +44,7 @@ def check_asked(source: Source, request: Request) -> str:
     assert source.shape is not None
     kind = source.shape.kind
     for name in NOT_OF.get(kind, ()):
-        if getattr(request, name):
+        if getattr(request, name) is not None:
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
     if source.shape.nested and kind != SPANS:
         raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")

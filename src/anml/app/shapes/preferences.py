@@ -7,9 +7,10 @@ import polars as pl
 from scipy import special
 
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited, Shaped, with_columns_of
+from anml.app.audit.result import Audited, GoldCheck, Shaped, with_columns_of
 from anml.app.shapes.judged import Judge
 from anml.assess.pairs import Compared, believe_pairs
+from anml.core.calibration import ranking, reliability
 from anml.core.checks import Ints, as_codes
 from anml.core.people.belief import Belief
 from anml.core.people.davidson import TIE, choices
@@ -35,6 +36,10 @@ def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited
     codes = both.join(numbered, on=["group", "candidate"], how="left", maintain_order="left")
     code = codes["code"].fill_null(-1).to_numpy()
     first, second = code[: frame.height], code[frame.height :]
+    features, about, notes = None, {}, list[str]()
+    if request.embeddings is not None:
+        features, about["candidates"], notes = intake.read_candidates(request.embeddings, names)
+        request = replace(request, embeddings=None)
     found: list[Compared] = []
 
     def believe(prepared: Prepared) -> Belief:
@@ -44,24 +49,39 @@ def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited
         truth = None if prepared.known is None else prepared.known.truth.astype(np.int64)
         signals = [each for each in (prepared.verification, prepared.reputation) if each is not None]
         standing = np.prod(signals, axis=0) if signals else None
-        belief, compared = believe_pairs(first[used], second[used], y, codes, who, truth, standing)
+        belief, compared = believe_pairs(first[used], second[used], y, codes, who, truth, standing, features)
         found.append(compared)
         return belief
 
-    result, prepared, _ = judge(request, believe=believe)
+    result, prepared, belief = judge(request, believe=believe)
     first, second = first[prepared.rows], second[prepared.rows]
-    ranking = rank(names, found[0], first, second)
+    ranked = rank(names, found[0], first, second)
     people = with_columns_of(result, _people(result, found[0]))
-    shaped = Shaped(
-        "preference", "comparison", {"ranking": ranking}, _said(ranking, found[0], first, second), {}
-    )
-    return replace(result, contributors=people, shape=shaped)
+    said = _said(ranked, found[0], first, second, features is not None)
+    shaped = Shaped("preference", "comparison", {"ranking": ranked}, said, {})
+    return replace(
+        result, contributors=people, shape=shaped, data={**result.data, **about},
+        notes=[*result.notes, *notes], gold=_checked(result.gold, prepared, belief),
+    )  # fmt: skip
+
+
+def _checked(gold: GoldCheck | None, prepared: Prepared, belief: Belief) -> GoldCheck | None:
+    """Known answers check who is held for better: a choice made by looking may be wrong all the same."""
+    if gold is None or prepared.gold is None:
+        return None
+    known = np.flatnonzero(prepared.gold.known)
+    p, right = belief.truth[known, prepared.y[known].astype(np.int64)], prepared.gold.right[known]
+    order, said = ranking(p, right), "the probability that the better one was chosen"
+    return replace(
+        gold, reliability=reliability(p, right), ranking=None if np.isnan(order) else order,
+        of="comparison", p=said,
+    )  # fmt: skip
 
 
 def rank(names: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> pl.DataFrame:
     """Candidates by score within their group, with intervals and the probability to be ahead of the next."""
     fit = found.fit
-    spread = WIDE * np.sqrt(fit.net.variance(fit.scores.covariance))
+    spread = WIDE * np.sqrt(fit.net.variance(fit.scores))
     count = len(names)
     frame = names.with_columns(
         code=pl.Series(np.arange(count)),
@@ -86,9 +106,8 @@ def rank(names: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> pl.
 def better(found: Compared, one: Ints, other: Ints) -> np.ndarray:
     """Probability that the score of one is above that of the other."""
     fit = found.fit
-    variance = fit.net.of_pairs(fit.scores.covariance, one, other, one, other)
     gap = fit.scores.mean[one] - fit.scores.mean[other]
-    return np.asarray(special.ndtr(gap / np.sqrt(np.maximum(variance, 1e-12))))
+    return np.asarray(special.ndtr(gap / np.sqrt(np.maximum(fit.net.gap(fit.scores, one, other), 1e-12))))
 
 
 def _people(result: Audited, found: Compared) -> pl.DataFrame:
@@ -120,7 +139,7 @@ def _habit(taste: float, lean: float) -> str:
     return "; ".join(said)
 
 
-def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> list[str]:
+def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints, given: bool) -> list[str]:
     pairs = np.unique(np.column_stack([np.minimum(first, second), np.maximum(first, second)]), axis=0)
     p = better(found, pairs[:, 0], pairs[:, 1])
     sure = int((np.maximum(p, 1 - p) >= DECIDED).sum())
@@ -128,6 +147,12 @@ def _said(ranking: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> 
         f"{counted(ranking.height, 'candidate')} are ranked; of {counted(len(pairs), 'pair')} that were "
         f"compared {sure:,} are decided (one is better at {DECIDED:.0%})."
     ]
+    if given and not len(found.fit.scores.line):
+        said.append("What was given of the candidates is the same for all that were compared.")
+    elif given:
+        params = found.fit.params
+        share = params.told / (params.told + params.spread)
+        said.append(f"What was given of the candidates explains {share:.0%} of how far their scores differ.")
     parts = ranking.group_by("group", "part", maintain_order=True).first()
     if parts.height == 1:
         top = ranking.row(0, named=True)

@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.candidates import Net
-from anml.core.people.davidson import NO_TIES, Mode, choices, laplace, slope_and_curvature
+from anml.core.people.candidates import Net, PairScores
+from anml.core.people.davidson import FIRST, NO_TIES, SECOND, TIE, Mode, choices, laplace, slope_and_curvature
 
 # Comparisons of one person that are looked at together, and cells of matrices in one batch.
 TOGETHER, CELLS = 200, 400_000
+# Answers of somebody who does not look and gives one of them nearly always: Dirichlet's parameter of each.
+ONE_ANSWER = 0.2
 
 
 class PairKind(NamedTuple):
@@ -32,6 +35,7 @@ KINDS = {
     "careful": PairKind(1.0, None, None, None, 0.82),
     "weak": PairKind(0.5, 0.04, None, None, 0.05),
     "coin": PairKind(0.0, 0.0, 0.0, None, 0.05),
+    # One answer nearly always: a side, or that both are equal; see `one_answer`.
     "side": PairKind(0.0, 0.0, 0.0, 9.0, 0.03),
     "reversed": PairKind(-1.0, None, None, None, 0.03),
     # As coherent as anybody, on scores of its own; the milder one is not to be taken for a coin.
@@ -43,7 +47,10 @@ CAREFUL = list(KINDS).index("careful")
 
 @dataclass(frozen=True)
 class PairParams:
-    """What all people share: how far scores, slopes, sides and tastes vary, the usual side, and ties."""
+    """What all people share: how far scores, slopes, sides and tastes vary, the usual side, and ties.
+
+    `told` is how far scores vary by the candidates' features, `spread` beside that.
+    """
 
     spread: float
     slopes: float = 0.1
@@ -52,13 +59,7 @@ class PairParams:
     side: float = 0.0
     tie: float = NO_TIES
     ties: float = 0.0
-
-
-class PairScores(NamedTuple):
-    """Scores of the candidates and their covariance, as `Net` keeps it."""
-
-    mean: Floats
-    covariance: Floats
+    told: float = 1.0
 
 
 @dataclass
@@ -107,7 +108,9 @@ class PairBatch:
     def leave_out(self, net: Net, scores: PairScores) -> Floats:
         """Differences of scores without the person's own word, and the covariance of what is uncertain."""
         known, pull = self.known(net)
-        given = net.of_pairs(scores.covariance, *self.crossed()) * self.both
+        lines = scores.lines[self.i] - scores.lines[self.j]
+        given = net.of_pairs(scores.covariance, *self.crossed()) + lines @ lines.transpose(0, 2, 1)
+        given = given * self.both
         out = np.eye(self.i.shape[1]) - given @ known
         d = (scores.mean[self.i] - scores.mean[self.j]) * self.used
         d = d - (given @ pull[..., None])[..., 0]
@@ -134,6 +137,8 @@ class PairBatch:
             mean = (usual + kind.slope * self.d) * self.used
             covariance = self.own(kind, params, shared) + kind.slope**2 * left
             mode = laplace(self.choice, self.used, mean, covariance, params.tie, params.ties)
+            if name == "side":
+                mode = mode._replace(evidence=one_answer(self.choice, self.used, params.ties > 0))
             self.fits[name] = mode
             if kind.varies != 0:
                 known = mode.precision(covariance)
@@ -169,6 +174,24 @@ class PairBatch:
         known = known * (part[:, :, None] == part[:, None, :])
         felt = mode.pull + mode.slope / np.maximum(mode.curvature, 1e-6) - params.side
         return known, (known @ np.where(self.used, felt, 0.0)[..., None])[..., 0]
+
+
+def one_answer(choice: Ints, used: Bools, ties: bool) -> Floats:
+    """Log-probability of each person's choices, if they are one answer nearly always, whichever that is.
+
+    Examples
+    --------
+    >>> same, mixed = np.zeros((1, 12), dtype=int), np.arange(12)[None] % 2
+    >>> every = np.ones((1, 12), dtype=bool)
+    >>> np.exp(one_answer(same, every, True)).round(2), bool(one_answer(mixed, every, True) < -6)
+    (array([0.12]), True)
+    """
+    answers = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
+    counts = np.stack([((choice == answer) & used).sum(axis=1) for answer in answers], axis=1)
+    every = ONE_ANSWER * len(answers)
+    each = special.gammaln(ONE_ANSWER + counts) - special.gammaln(ONE_ANSWER)
+    total = special.gammaln(every) - special.gammaln(every + used.sum(axis=1))
+    return np.asarray(total + each.sum(axis=1))
 
 
 def batches(

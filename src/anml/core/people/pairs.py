@@ -1,6 +1,7 @@
 """People who compare two candidates at a time, ties allowed: scores of the candidates, and kinds of people.
 
-Candidate i has a score s_i ~ N(0, spread). Somebody who is shown i first and j second feels the pull
+Candidate i has a score s_i ~ N(0, spread), around a line of its features where these are given. Somebody
+who is shown i first and j second feels the pull
     f = c (s_i - s_j) + b + e_i - e_j,
 with a discrimination c (1 is usual), a side b and a taste e of its own, and answers by Davidson's law. All
 that is personal is Gaussian, so the pulls of one person are one Gaussian vector; what people differ by is
@@ -18,9 +19,9 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
-from anml.core.people.candidates import Net
+from anml.core.people.candidates import Net, PairScores
 from anml.core.people.davidson import NO_TIES, TIE, choices, slope_and_curvature
-from anml.core.people.pair_kinds import CAREFUL, KINDS, PairBatch, PairParams, PairScores
+from anml.core.people.pair_kinds import CAREFUL, KINDS, PairBatch, PairParams
 from anml.core.people.pair_kinds import batches as made_batches
 
 ROUNDS = 8
@@ -51,10 +52,16 @@ class PairFit:
         return len(self.kinds)
 
 
-def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = ROUNDS) -> PairFit:
-    """Fit the model to comparisons: codes of candidates and people, choices 0 first, 1 second, 2 tie."""
-    count, people = int(max(first.max(), second.max())) + 1, int(who.max()) + 1
-    net = Net.of(first, second, count)
+def fit_pairs(
+    first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = ROUNDS, features: Floats | None = None
+) -> PairFit:
+    """Fit the model to comparisons: codes of candidates and people, choices 0 first, 1 second, 2 tie.
+
+    `features` are numbers (candidates, columns) that scores may follow.
+    """
+    count = int(max(first.max(), second.max())) + 1 if features is None else len(features)
+    people = int(who.max()) + 1
+    net = Net.of(first, second, count, features)
     params, scores = bradley_terry(net, first, second, choice)
     params = replace(params, tastes=0.1 * params.spread, ties=1.0 * bool((choice == TIE).any()))
     batches = [*made_batches(first, second, choice, who, params, scores)]
@@ -72,8 +79,8 @@ def fit_pairs(first: Ints, second: Ints, choice: Ints, who: Ints, rounds: int = 
             params = _learn(batches, careful, params)
             for batch in batches:
                 batch.told = careful[batch.owner], params
-            scores = _score(net, batches, params.spread)
-            params = replace(params, spread=_spread(net, scores, params.spread))
+            scores = _score(net, batches, params)
+            params = _spread(net, scores, params)
     return PairFit(net, scores, params, kinds, shares, batches, choice, who)
 
 
@@ -83,35 +90,43 @@ def bradley_terry(
     """Scores where nothing is personal: the start, and what the model must be better than."""
     share = float((choice == TIE).mean())
     tie = float(np.log(share / (1 - share + 1e-9) + 1e-9)) + 0.5 if share else NO_TIES
-    params, scores = PairParams(1.0, tie=tie), PairScores(np.zeros(len(net.part)), np.zeros(net.cells))
+    params, d = PairParams(1.0, tie=tie), np.zeros(len(first))
     for _ in range(rounds):
-        d = scores.mean[first] - scores.mean[second]
         slope, curvature = slope_and_curvature(choices(d + params.side, params.tie), choice)
         moved = (slope.sum() - params.side / COMMON_SIDE) / (curvature.sum() + 1 / COMMON_SIDE)
         params = replace(params, side=params.side + float(moved))
         slope, curvature = slope_and_curvature(choices(d + params.side, params.tie), choice)
-        scores = _plain_scores(net, first, second, curvature, curvature * d + slope, params.spread)
+        scores = _plain_scores(net, first, second, curvature, curvature * d + slope, params)
         d = scores.mean[first] - scores.mean[second]
         if share:
             p = choices(d + params.side, params.tie)[TIE]
             step = np.clip(((choice == TIE) - p).sum() / (p * (1 - p)).sum(), -1, 1)
             params = replace(params, tie=params.tie + float(step))
-        params = replace(params, spread=_spread(net, scores, params.spread))
+        params = _spread(net, scores, params)
     return params, scores
 
 
-def _spread(net: Net, scores: PairScores, spread: float) -> float:
-    """Variance of the scores, by MacKay's fixed point."""
-    free = max(len(net.part) - net.variance(scores.covariance).sum() / spread, 0.5)
-    return float(np.clip((scores.mean @ scores.mean + 1) / (free + 1), 0.01, 50.0))
+def _spread(net: Net, scores: PairScores, params: PairParams) -> PairParams:
+    """Variances of the scores, of the features' line and beside it, by MacKay's fixed point."""
+    own = scores.mean - net.features @ scores.line
+    beside = scores._replace(lines=scores.lines - net.features @ scores.doubt)
+    free = max(len(own) - net.variance(beside).sum() / params.spread, 0.5)
+    found = len(scores.line) - np.square(scores.doubt).sum() / params.told
+    return replace(
+        params,
+        spread=float(np.clip((own @ own + 1) / (free + 1), 0.01, 50.0)),
+        told=float(np.clip(scores.line @ scores.line / max(found, 0.5), 1e-6, 50.0)),
+    )
 
 
-def _plain_scores(net: Net, i: Ints, j: Ints, precision: Floats, pull: Floats, spread: float) -> PairScores:
+def _plain_scores(
+    net: Net, i: Ints, j: Ints, precision: Floats, pull: Floats, params: PairParams
+) -> PairScores:
     total = np.zeros(net.cells)
     net.add(total, precision, i, j, i, j)
     count = len(net.part)
     pulled: Floats = np.asarray(np.bincount(i, pull, count) - np.bincount(j, pull, count), dtype=np.float64)
-    return PairScores(*net.solve(total, pulled, spread))
+    return net.solve(total, pulled, params.spread, params.told)
 
 
 def _compare(batches: list[PairBatch], people: int, prior: Floats, shares: Floats) -> tuple[Floats, Floats]:
@@ -126,14 +141,14 @@ def _compare(batches: list[PairBatch], people: int, prior: Floats, shares: Float
     return kinds, shares
 
 
-def _score(net: Net, batches: list[PairBatch], spread: float) -> PairScores:
+def _score(net: Net, batches: list[PairBatch], params: PairParams) -> PairScores:
     total, pulled, count = np.zeros(net.cells), np.zeros(len(net.part)), len(net.part)
     for batch in batches:
         known, pull = batch.known(net)
         net.add(total, known.ravel(), *(codes.ravel() for codes in batch.crossed()))
         for codes, sign in ((batch.i, 1.0), (batch.j, -1.0)):
             pulled += np.bincount(codes.ravel(), sign * (pull * batch.used).ravel(), count)
-    return PairScores(*net.solve(total, pulled, spread))
+    return net.solve(total, pulled, params.spread, params.told)
 
 
 def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> PairParams:
@@ -158,6 +173,7 @@ def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> Pai
         side=params.side + (total["side"] - params.side / COMMON_SIDE) / (total["sided"] + 1 / COMMON_SIDE),
         tie=tie,
         ties=ties,
+        told=float(np.clip(params.told * stretch, 1e-6, 50.0)),
     )
 
 

@@ -1,19 +1,24 @@
 """Preferences: which of two candidates each contributor chose, from tables, Label Studio and Argilla."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
+from anml.intake.beside import aligned, check_vectors, read_numbers
 from anml.intake.contributions import ANNOTATION, record, records, scalars
 from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
 from anml.intake.roles import are_flags, need, shown
 from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, beside, column, find_column, people
+from anml.intake.tables import Table
 
 FIRST, SECOND, TIE = "first", "second", "equal"
 # What the two are called, in pairs, the most telling first.
@@ -37,11 +42,7 @@ ALLOWED = "first, second or equal (also left, right, a, b, 1, 2, tie), or one of
 
 def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
     """Comparisons of a table: who was shown what first and second, and chose which."""
-    chats = [name for name in frame.columns if frame.schema[name].is_nested()]
-    # Lists of messages, as chats are compared, by the text of them.
-    for name in chats:
-        texts = (None if chat is None else chat_text(chat) for chat in frame[name].to_list())
-        frame = frame.with_columns(pl.Series(name, texts, dtype=pl.String))
+    frame = frame.with_columns(_chats(series) for series in frame.get_columns() if series.dtype.is_nested())
     frame, first, second, choice = _columns(frame, given)
     contributor, frame = people(frame, given)
     notes = [f"{first!r} and {second!r} are compared, and {choice!r} says which was chosen"]
@@ -64,8 +65,10 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> Reduced:
         raise InputError(f"one contributor alone, {rows['contributor'][0]!r}, made all comparisons")
     roles = (first, second, choice, contributor, *groups)
     kept = beside(frame, roles, rows.columns)
-    known = given.get("known")
-    if known is not None and not are_flags(as_text(frame[need(frame.columns, known, "known")]).drop_nulls()):
+    for role in ("known", "gold"):
+        known = given.get(role)
+        if known is None or are_flags(as_text(frame[need(frame.columns, known, role)]).drop_nulls()):
+            continue
         told = frame.select(first, second, as_text(frame[known]))
         kept = kept.with_columns(pl.Series(known, _choices(told), dtype=pl.String))
     notes.append(f"{counted(rows.height, 'comparison')} by {rows['contributor'].n_unique():,} contributors")
@@ -120,6 +123,43 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
                 f"they are to be ranked within each, name --group {name}"
             )
     return []
+
+
+def read_candidates(source: Any, names: pl.DataFrame) -> tuple[Floats, dict[str, str], list[str]]:
+    """Numbers of every candidate in `names` (group, candidate), what was read, and what is to be said of it.
+
+    They are a frame or file with a column `candidate`, and one `group` where it takes that to tell them
+    apart, or a dict by candidate.
+    """
+    read = read_numbers(_of_dict(source) if isinstance(source, dict) else source, "embeddings")
+    if not isinstance(read, Table) or "candidate" not in read.frame.columns:
+        got = f"columns: {shown(read.frame.columns)}" if isinstance(read, Table) else "got numbers alone"
+        raise InputError(f"embeddings of preferences name each candidate in a column 'candidate'; {got}")
+    frame = read.frame.with_columns(_chats(read.frame["candidate"]))
+    if "group" in frame.columns:
+        both = pl.concat_str("group", "candidate", separator=" · ").alias("candidate")
+        frame, names = (each.with_columns(both).drop("group") for each in (frame, names))
+    given = aligned(frame, "embeddings", replace(read, frame=names), np.arange(names.height), "candidate")
+    check_vectors(given.values, np.arange(names.height))
+    more = frame.height - names["candidate"].n_unique()
+    said = [f"embeddings of {counted(more, 'candidate')} that nobody compared are left out"] if more else []
+    return given.values, {"name": read.name, "sha256": read.sha256}, said
+
+
+def _of_dict(source: dict[Any, Any]) -> pl.DataFrame:
+    try:
+        vectors = [np.atleast_1d(np.asarray(each, dtype=np.float64)).tolist() for each in source.values()]
+    except (TypeError, ValueError):
+        raise InputError("embeddings by candidate must be numbers, or lists of them") from None
+    return pl.DataFrame({"candidate": [str(name) for name in source], "vector": vectors})
+
+
+def _chats(series: pl.Series) -> pl.Series:
+    """A column as text; lists of messages, as chats are compared, by the text of them."""
+    if not series.dtype.is_nested():
+        return as_text(series)
+    texts = [None if chat is None else chat_text(chat) for chat in series.to_list()]
+    return pl.Series(series.name, texts, dtype=pl.String)
 
 
 def chat_text(chat: Any) -> str:

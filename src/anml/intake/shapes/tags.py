@@ -69,7 +69,7 @@ def _of_sets(seen: pl.DataFrame, known: str | None, label: str, said: list[str])
         *said,
     ]
     first = ["item", "contributor", "label", "thing", "tag"]
-    shape = Shape(TAGS, "yes or no", {"seen": seen.select("thing", "contributor")})
+    shape = Shape(TAGS, "answer", {"seen": seen.select("thing", "contributor")})
     return Reduced(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
 
 

@@ -1,0 +1,102 @@
+"""How many bad judges could be found at all: `python bench/pairs_ceiling.py [TRIALS]`, with ANML_DATA set.
+
+Sessions are those of `anml lab run pairs`, but for all arguments at once. The ceiling is a test that knows
+what nobody can: the scores, by the session as it was before anybody was replaced, how many judges are of each
+kind, and how exactly each kind chooses. It accuses by the same rule (a false discovery rate of 1%, ten
+comparisons). `side unknown` knows all but which answer somebody gives nearly always, and how nearly.
+"""
+
+import sys
+from collections import Counter
+
+import numpy as np
+from scipy import special
+
+from anml.assess.pairs import believe_pairs
+from anml.core.people.davidson import FIRST, NO_TIES, SECOND, TIE, laplace
+from anml.core.people.pair_kinds import KINDS, one_answer
+from anml.core.people.pairs import fit_pairs
+from anml.core.people.verdicts import ENOUGH_ROWS, discovered
+from anml.core.people.words import ACCUSED
+from anml.lab.cases import stream
+from anml.lab.pairs import SESSIONS, load_pairs, planted
+
+MADE = ("", "reversed", "taste", "coin", "first")
+BINS = ((10, 14), (15, 19), (20, 29), (30, 10**6))
+
+
+def evidence(clean, choice, ties, count):
+    """Log-probability of everybody's choices by those who know the scores, one column for each of `MADE`.
+
+    The last column is somebody with one answer, whichever that is.
+    """
+    found, params = np.zeros((count, len(MADE) + 1)), clean.params
+    no_tie = np.log((1 - ties) / 2)
+    for batch in clean.batches:
+        given, used = choice[batch.rows], batch.used
+        tied = (given == TIE) & used
+        law = (params.tie, params.ties)
+        own = batch.own(KINDS["careful"], params, batch.shared)
+        mean, turned = (params.side + batch.d) * used, np.where(given == TIE, TIE, 1 - given)
+        called = (tied * np.log(ties + 1e-12) + (used & ~tied) * np.log(1 - ties)).sum(axis=1)
+        taste = laplace(np.where(tied, FIRST, given), used & ~tied, 0 * mean, 4 * batch.shared, NO_TIES, 0.0)
+        coin = (tied * np.log(ties + 1e-12) + (used & ~tied) * no_tie).sum(axis=1)
+        side = np.select([given == FIRST, given == SECOND], [np.log(0.97), np.log(0.03)], -50.0)
+        columns = (
+            laplace(given, used, mean, own, *law).evidence, laplace(turned, used, mean, own, *law).evidence,
+            taste.evidence + called, coin, (side * used).sum(axis=1), one_answer(given, used, ties > 0),
+        )  # fmt: skip
+        for at, values in enumerate(columns):
+            np.add.at(found[:, at], batch.owner, values)
+    return found
+
+
+def accused_by(found, made, enough):
+    """Whom a test accuses that knows how many judges of each kind there are."""
+    count = [(enough & np.isin(made, ["", "copies"])).sum(), *((made == kind).sum() for kind in MADE[1:])]
+    shares = np.log(np.maximum(count, 0.5) / enough.sum())
+    p = special.softmax(found + shares, axis=1)
+    return discovered(p[:, [1, 3, 4]].sum(axis=1) * enough)
+
+
+def main(trials):
+    total = Counter()
+    for name in SESSIONS:
+        if name == "arguments":
+            continue
+        session = load_pairs(name)
+        clean = fit_pairs(*session[:4])
+        people, rows = clean.people, np.bincount(session.who)
+        for trial in range(trials):
+            bad = planted(session, stream(0, trial, "planted", name))
+            words = believe_pairs(bad.first, bad.second, bad.choice, (0, 1, 2), bad.who)[1].words
+            made, choice = bad.made[:people], bad.choice[: len(session.who)]
+            known = evidence(clean, choice, float((session.choice == TIE).mean()), people)
+            enough = rows >= ENOUGH_ROWS
+            by = {
+                "anml": np.isin(words[:people], ACCUSED),
+                "side unknown": accused_by(known[:, [0, 1, 2, 3, 5]], made, enough),
+                "ceiling": accused_by(known[:, :5], made, enough),
+            }
+            kinds = {
+                "always first": made == "first",
+                "the worse": bad.informed[:people],
+                "honest": enough & (made == ""),
+            }
+            for kind, who in kinds.items():
+                for low, high in BINS:
+                    here = who & (rows >= low) & (rows <= high)
+                    total[kind, low, "all"] += here.sum()
+                    for test, accused in by.items():
+                        total[kind, low, test] += (here & accused).sum()
+        print(name, flush=True)
+    for kind in ("always first", "the worse", "honest"):
+        for low, _ in (*BINS, (0, 0)):
+            cells = [
+                sum(total[kind, at, test] for at, _ in BINS if low in (0, at))
+                for test in ("all", "anml", "side unknown", "ceiling")
+            ]
+            print(kind, f"{low} or more" if low in (0, 30) else low, *cells, sep="\t")
+
+
+main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
