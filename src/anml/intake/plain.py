@@ -42,8 +42,7 @@ def _plain_series(series: pl.Series) -> pl.Series:
     if isinstance(dtype, pl.Time):
         return series.cast(pl.Int64) / 1e9
     if isinstance(dtype, pl.Object):
-        written = [None if value is None else str(value) for value in series.to_list()]
-        return pl.Series(series.name, written, dtype=pl.String)
+        return pl.Series(series.name, [None if v is None else str(v) for v in series.to_list()], pl.String)
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum | pl.Null):
         texts = series.cast(pl.String)
         # Empty text is a missing value, as in a CSV file.
@@ -53,8 +52,7 @@ def _plain_series(series: pl.Series) -> pl.Series:
 
 def is_nested(dtype: pl.DataType) -> bool:
     """Say whether a column holds lists, records, bytes or another kind that is never a feature."""
-    plain_kinds = (pl.String, pl.Boolean, pl.Date, pl.Datetime)
-    return not (dtype.is_numeric() or isinstance(dtype, plain_kinds))
+    return not (dtype.is_numeric() or isinstance(dtype, pl.String | pl.Boolean | pl.Date | pl.Datetime))
 
 
 def as_text(series: pl.Series) -> pl.Series:
@@ -88,17 +86,15 @@ def _read_back(text: str, dtype: pl.DataType) -> Any:
 
 def text_array(series: pl.Series) -> npt.NDArray[np.str_]:
     """Return a text column without gaps as a numpy array; each distinct text is converted once."""
-    names = series.unique().sort()
-    array = np.array(names.to_list(), dtype=np.str_)
-    return array[codes_in(series, names.to_list())]
+    names = series.unique().sort().to_list()
+    return np.array(names, dtype=np.str_)[codes_in(series, names)]
 
 
 def codes_in(series: pl.Series, levels: list[Any]) -> npt.NDArray[np.int64]:
     """Return the position of each value in `levels`, and -1 for what is not among them."""
     if not levels:
         return np.full(len(series), -1, dtype=np.int64)
-    positions = list(range(len(levels)))
-    coded = series.replace_strict(levels, positions, default=-1, return_dtype=pl.Int64)
+    coded = series.replace_strict(levels, list(range(len(levels))), default=-1, return_dtype=pl.Int64)
     return coded.fill_null(-1).to_numpy().astype(np.int64)
 
 
