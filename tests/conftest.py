@@ -54,7 +54,7 @@ SLOW = {
     "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine", "test_table",
     "test_torch_hf", "test_torch_lightning", "test_value", "test_people_stories", "test_differential",
     "test_inputs_cli", "test_vouched_report", "test_torch_reweigh", "test_fit", "test_assess",
-    "test_assess_contributors", "test_shapes_places", "test_person", "test_changes_cli",
+    "test_assess_contributors", "test_shapes_places", "test_person", "test_changes_cli", "test_shaped",
 }  # fmt: skip
 # Of modules that are quick otherwise.
 SLOW_TESTS = {
