@@ -1,5 +1,6 @@
 """A small world for ledger tests: a clock that is set by hand, fixed identifiers, made-up runs."""
 
+import atexit
 import itertools
 import json
 import shutil
@@ -196,6 +197,7 @@ def copied_world(folder: Path, staff: tuple[str, ...] = STAFF, **charter) -> Wor
     key = (staff, *sorted(charter.items()))
     if key not in MADE:
         MADE[key] = Path(tempfile.mkdtemp(prefix="anml-world-"))
+        atexit.register(shutil.rmtree, MADE[key], ignore_errors=True)
         World(str(MADE[key] / "ledger.db"), MADE[key] / "keys", MADE[key], staff, **charter).ledger.close()
     shutil.copytree(MADE[key], folder, dirs_exist_ok=True)
     return World(str(folder / "ledger.db"), folder / "keys", folder, staff, **charter)
