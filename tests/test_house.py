@@ -1,6 +1,7 @@
 """The code as a whole: nothing is written twice, and no data lies in the repository."""
 
 import ast
+import functools
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,12 @@ TWICE = {
 }
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """A module as a tree, which takes longer than looking at it."""
+    return ast.parse(path.read_text())
+
+
 def code(path: Path) -> list[str]:
     """Lines of code without blanks, comments, imports and signatures.
 
@@ -30,7 +37,7 @@ def code(path: Path) -> list[str]:
     """
     text = path.read_text()
     passed: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         if isinstance(node, ast.FunctionDef):
@@ -54,12 +61,12 @@ def repeated(files: dict[str, list[str]], most: int = MOST_TWICE) -> dict[tuple[
     }
 
 
-def clashes(text: str) -> list[str]:
+def clashes(tree: ast.Module) -> list[str]:
     """Names that one comprehension of a function binds and another takes for those of the module.
 
     Python 3.12 runs both in the function itself, and finds the second unbound.
     """
-    tree, found = ast.parse(text), []
+    found = []
     named = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     made = (ast.ListComp, ast.SetComp, ast.DictComp)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -79,11 +86,11 @@ def clashes(text: str) -> list[str]:
 
 
 def test_no_comprehension_takes_the_name_of_another_for_a_function():
-    assert clashes("def f(): return 1\ndef g(x): a = [f for f in x]; return [f() for _ in a]") == ["f"]
-    assert clashes("def f(): return 1\ndef g(x): a = [y for y in x]; return [f() for _ in a]") == []
-    assert {
-        path.name: clashes(path.read_text()) for path in SOURCE.rglob("*.py") if clashes(path.read_text())
-    } == {}
+    wrong = "def f(): return 1\ndef g(x): a = [f for f in x]; return [f() for _ in a]"
+    assert clashes(ast.parse(wrong)) == ["f"]
+    assert clashes(ast.parse(wrong.replace("f for f", "y for y"))) == []
+    found = {path.name: clashes(parsed(path)) for path in SOURCE.rglob("*.py")}
+    assert {name: names for name, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize(("folder", "least"), [(SOURCE, 300), (ROOT / "tests", 300)])
@@ -114,7 +121,7 @@ def defined(kind: type | tuple[type, ...]) -> list[tuple[str, ast.AST]]:
     return [
         (path.relative_to(SOURCE).parts[0], node)
         for path in sorted(SOURCE.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, kind)
     ]
 

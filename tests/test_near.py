@@ -66,3 +66,16 @@ MADE = {"name": "main", "ours": 0.123456, "low": None, "said": ["difference -5.9
 )
 def test_values_of_json_may_differ_in_the_last_figures_alone(changed, same):
     assert alike(MADE, MADE | changed) is same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("5 < 5, difference -8.9e-16 [-1, 1]", "5 = 5, difference 0 [-1, 1]", True),
+        ("5 < 5, difference -8.9e-16", "5 > 5, difference 4.4e-15", True),
+        ("5 < 5.1, difference -0.1 [-1, 1]", "5 = 5.1, difference 0 [-1, 1]", False),
+        ("5 < 5.1, difference -0.1 [-1, 1]", "5 > 5.1, difference -0.1 [-1, 1]", False),
+    ],
+)
+def test_which_of_two_equal_figures_is_larger_is_no_finding(one, other, same):
+    assert alike(one, other) is same

@@ -7,7 +7,7 @@ import pytest
 
 from anml.app.pay.settle import release
 from anml.ledger import book
-from ledger.ledger_world import World, simple_rows
+from ledger.ledger_world import World, copied_world, simple_rows
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def lived(tmp_path_factory) -> Iterator[SimpleNamespace]:
 @pytest.fixture
 def world(tmp_path) -> Iterator[World]:
     """A fresh ledger with three members of staff."""
-    made = World(str(tmp_path / "ledger.db"), tmp_path / "keys", tmp_path, ("ann", "bob", "cat"))
+    made = copied_world(tmp_path, ("ann", "bob", "cat"))
     yield made
     made.ledger.close()
 

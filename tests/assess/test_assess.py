@@ -96,10 +96,16 @@ def test_no_class_is_dropped() -> None:
     assert set(y[found.weighting.kept]) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_the_same_seed_gives_the_same_belief_under_every_recipe(recipe: str) -> None:
+@pytest.fixture(scope="module")
+def with_a_seed() -> Assessment:
     x, y, who = clusters(120, 6)
-    one, two = (run(x, y, Known(contributor=who), recipe, seed=7) for _ in range(2))
+    return run(x, y, Known(contributor=who), seed=7)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_same_seed_gives_the_same_belief_under_every_recipe(recipe: str, with_a_seed: Assessment) -> None:
+    x, y, who = clusters(120, 6)
+    one, two = with_a_seed, run(x, y, Known(contributor=who), recipe, seed=7)
     np.testing.assert_array_equal(one.belief.p_correct, two.belief.p_correct)
     np.testing.assert_array_equal(one.scores.q, two.scores.q)
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -12,6 +11,7 @@ import polars as pl
 import pytest
 
 from near import says
+from typed_shell import run_typed
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
@@ -27,17 +27,12 @@ def typed(page: str, folder: Path) -> str:
     env = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
     env |= {"FOLDER": str(folder), "COLUMNS": "200", "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-    # `anml` as this source has it, wherever another may be installed.
-    script = f'anml() {{ "{sys.executable}" -m anml.surfaces.cli "$@"; }}\n'
     # The new folder of each guide is the one of this test.
-    script += 'mktemp() { echo "$FOLDER"; }\n' + "\n".join(blocks(page, "bash"))
+    script = 'mktemp() { echo "$FOLDER"; }\n' + "\n".join(blocks(page, "bash"))
     if python := "\n".join(blocks(page, "python")):
         (folder / "guide.py").write_text(python, encoding="utf-8")
         script += f'\n"{sys.executable}" guide.py'
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=ROOT, env=env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_typed(script, ROOT, env)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
     return done.stdout
 

@@ -2,11 +2,12 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from typed_shell import run_typed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -22,14 +23,7 @@ def test_every_command_of_the_walkthrough_works(tmp_path):
     env = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     env |= {"TMPDIR": str(tmp_path), "HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_typed(script, ROOT, env)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     for text in (
         "reproduced by https://lab.example/qa",

@@ -22,6 +22,7 @@ def flips():
     return part(make_condition("moons_20flip", 0), np.arange(200))
 
 
+@pytest.mark.usefixtures("trained_briefly")
 @pytest.mark.parametrize("recipe", ["krum", "evidence"])
 def test_recipes_are_weighed_as_by_the_estimators(recipe, flips):
     numbers = part(make_condition("num_hetero_bad", 0), np.arange(200))
@@ -43,6 +44,7 @@ def test_verdicts_are_in_the_order_of_names(flips):
     assert [name for name, bad in zip(names, worse, strict=True) if bad] == ["0", "1", "2"]
 
 
+@pytest.mark.usefixtures("trained_briefly")
 def test_times_are_told_and_make_no_label_out_of_date(monkeypatch, flips):
     told = []
     whole = belief.assess
@@ -55,6 +57,7 @@ def test_times_are_told_and_make_no_label_out_of_date(monkeypatch, flips):
     assert told[1].age is None
 
 
+@pytest.mark.usefixtures("trained_briefly")
 @pytest.mark.parametrize("recipe", ["uniform", "evidence"])
 def test_only_the_evidence_recipe_says_p_correct_and_judges(recipe, flips):
     found = weighed(flips.seen, RECIPES[recipe], 0)

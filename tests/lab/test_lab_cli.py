@@ -25,34 +25,11 @@ limit = "before"
 """
 
 
-def anml(*arguments, cwd):
-    command = [sys.executable, "-m", "anml.surfaces.cli", "lab", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
-
-
-def test_list(tmp_path):
-    done = anml("list", "--json", cwd=tmp_path)
+def test_list_in_a_process_of_its_own(tmp_path):
+    command = [sys.executable, "-m", "anml.surfaces.cli", "lab", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0
-    listed = json.loads(done.stdout)["experiments"]
-    assert [entry["name"] for entry in listed] == [*catalogue(), *catalogue("beyond"), *catalogue("field")]
-    text = anml("list", cwd=tmp_path).stdout
-    assert "main-100" in text.splitlines()[0]
-
-
-def test_run_a_file_of_my_own_and_report(tmp_path):
-    (tmp_path / "mine.toml").write_text(MINE)
-    done = anml("run", "mine.toml", "--out", "out", "--jobs", "1", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
-    [entry] = summary["experiments"]
-    assert (entry["name"], entry["trials"], summary["claims_total"]) == ("mine", 10, 1)
-    assert summary["left_out"] == {}
-    # Another seed is another draw, and its rows lie where the report looks for them.
-    other = ("run", "mine.toml", "--seed", "1", "--out", "out/seeds/1", "--jobs", "1", "--json")
-    again = json.loads(anml(*other, cwd=tmp_path).stdout)
-    assert again["experiments"][0]["rows"] != entry["rows"]
-    assert anml("report", "out", cwd=tmp_path).returncode == 0
-    assert " over 2 seeds)" in (tmp_path / "out" / "report.md").read_text()
+    assert "main-100" in done.stdout.splitlines()[0]
 
 
 def anml_here(monkeypatch, *arguments):
@@ -60,6 +37,29 @@ def anml_here(monkeypatch, *arguments):
     with pytest.raises(SystemExit) as stopped:
         main()
     return stopped.value.code
+
+
+def test_list_for_programs(monkeypatch, capsys):
+    assert anml_here(monkeypatch, "list", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)["experiments"]
+    assert [entry["name"] for entry in listed] == [*catalogue(), *catalogue("beyond"), *catalogue("field")]
+
+
+def test_run_a_file_of_my_own_and_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(MINE)
+    assert anml_here(monkeypatch, "run", "mine.toml", "--out", "out", "--jobs", "1", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    [entry] = summary["experiments"]
+    assert (entry["name"], entry["trials"], summary["claims_total"]) == ("mine", 10, 1)
+    assert summary["left_out"] == {}
+    # Another seed is another draw, and its rows lie where the report looks for them.
+    other = ("run", "mine.toml", "--seed", "1", "--out", "out/seeds/1", "--jobs", "1", "--json")
+    assert anml_here(monkeypatch, *other) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["experiments"][0]["rows"] != entry["rows"]
+    assert anml_here(monkeypatch, "report", "out") == 0
+    assert " over 2 seeds)" in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_five_lines_are_enough_for_a_table_and_a_page(tmp_path, monkeypatch, capsys):

@@ -1,7 +1,10 @@
 """A small world for ledger tests: a clock that is set by hand, fixed identifiers, made-up runs."""
 
+import atexit
 import itertools
 import json
+import shutil
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -44,15 +47,20 @@ class World:
         self.clock = HandClock()
         self._ids = itertools.count(1)
         self._runs = itertools.count(1)
-        charter = {"founder": "ann", "payee_wait_days": 0, **charter}
-        self.ledger: Ledger = create(url, keys, "test-ledger", self.clock, Charter(**charter), keys / "staff")
+        self.ledger: Ledger | None = None
+        is_copy = Path(url).is_file()
+        if not is_copy:
+            given = Charter(**{"founder": "ann", "payee_wait_days": 0, **charter})
+            self.ledger = create(url, keys, "test-ledger", self.clock, given, keys / "staff")
         self.reopen()
-        for name in staff[1:]:
-            self.hire(name)
+        if not is_copy:
+            for name in staff[1:]:
+                self.hire(name)
         self.start = self.size()
 
     def reopen(self) -> Ledger:
-        self.ledger.close()
+        if self.ledger is not None:
+            self.ledger.close()
         self.ledger = open_ledger(
             self.url, self.keys, self.clock, lambda: f"c{next(self._ids):032x}", staff=self.keys / "staff"
         )
@@ -178,6 +186,21 @@ class World:
         from anml.app.pay import payout
 
         self.confirm(*payout.set_payees(self.ledger, {pid: {"name": who} for who, pid in pids.items()}))
+
+
+# Ledgers of each staff and charter, made once by each process of the tests.
+MADE: dict[tuple, Path] = {}
+
+
+def copied_world(folder: Path, staff: tuple[str, ...] = STAFF, **charter) -> World:
+    """A ledger in a file as it is made, copied: with the keys of all other copies."""
+    key = (staff, *sorted(charter.items()))
+    if key not in MADE:
+        MADE[key] = Path(tempfile.mkdtemp(prefix="anml-world-"))
+        atexit.register(shutil.rmtree, MADE[key], ignore_errors=True)
+        World(str(MADE[key] / "ledger.db"), MADE[key] / "keys", MADE[key], staff, **charter).ledger.close()
+    shutil.copytree(MADE[key], folder, dirs_exist_ok=True)
+    return World(str(folder / "ledger.db"), folder / "keys", folder, staff, **charter)
 
 
 def simple_rows(rows: dict[str, int], q: float = 1.0, v: float = 0.5, r: float = 0.5) -> pl.DataFrame:

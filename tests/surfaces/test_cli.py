@@ -141,7 +141,7 @@ def test_demo_finds_the_bad_contributors_and_its_model_predicts(anml, tmp_path):
     assert ran.seconds < 30
     assert f"Report: {run / 'report.html'}" in ran.out
     assert f"What to relabel first: anml relabel {run} --out FILE" in ran.out
-    assert anml_process("relabel", run, "--top", 5, "--out", tmp_path / "look.csv").code == 0
+    assert anml("relabel", run, "--top", 5, "--out", tmp_path / "look.csv").code == 0
     assert names(demo) == {"contributed.csv", "test.csv", "run"}
     assert names(run) == FILES | {"model"}
     worst = pl.read_csv(run / "contributors.csv").head(3)["contributor"].to_list()

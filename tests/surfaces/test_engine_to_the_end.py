@@ -1,15 +1,17 @@
 """A run that an engine made, to the end: relabelled, compared, read for reputation, settled, stated."""
 
+import io
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import polars as pl
 import pytest
 
+from anml.surfaces import cli
 from engine_tables import SHAPED, crowd, written
 
 
@@ -23,16 +25,21 @@ def place(tmp_path_factory):
 
 
 def anml(folder, *arguments, code=0) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANML_")}
-    environment |= {"ANML_STAFF_KEYS": "staff", "COLUMNS": "200", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
-    if arguments[0] in ("ledger", "reputation", "settle", "statement"):
-        environment["ANML_LEDGER"] = "books.db"
-    command = [sys.executable, "-m", "anml", *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    """Run a command in this process, as if it had been typed in that folder; returns all that it printed."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+        for name in [name for name in os.environ if name.startswith("ANML_")]:
+            patch.delenv(name)
+        patch.setenv("ANML_STAFF_KEYS", "staff")
+        patch.setenv("COLUMNS", "200")
+        if arguments[0] in ("ledger", "reputation", "settle", "statement"):
+            patch.setenv("ANML_LEDGER", "books.db")
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["anml", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+    assert int(stopped.value.code or 0) == code, said.getvalue()
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")

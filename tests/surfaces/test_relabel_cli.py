@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -13,6 +14,7 @@ from anml.app.audit.runs import Run, latest_run, read_run
 from anml.app.relabel.apply import request_of_record
 from anml.core.errors import AnmlError
 from anml.surfaces.options import newest
+from anml.surfaces.relabel_cli import looked
 from made_up import consortium
 
 
@@ -241,6 +243,13 @@ def test_every_command_that_takes_a_run_takes_the_latest(command, anml, tmp_path
     ran = anml(*command)
     assert ran.code == 2
     assert "there is no run in" in ran.err
+
+
+@pytest.mark.parametrize(("changed", "left", "said"), [(12, 17.0, True), (12, 9.0, False), (7, 17.0, False)])
+def test_more_wrong_labels_after_a_round_are_explained(changed, left, said):
+    """Answers that found more wrong than expected raise what is expected of the rest."""
+    last = {"answers": 22, "changed": changed, "expected": 7.0, "before": 13.0, "left": left}
+    assert ("More were wrong than expected" in looked(SimpleNamespace(rounds=[last]))) == said
 
 
 def test_the_version_and_completion(anml, monkeypatch):

@@ -25,8 +25,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "labeler_id", "labeller", "labeller_id", "rater", "rater_id", "assignment_worker_id", "completed_by",
         "turker", "turker_id", "performer", "performer_id", "coder", "coder_id", "judge", "judge_id",
         "labeled_by", "labelled_by", "annotated_by", "participant", "participant_id", "respondent",
-        "user_id", "user", "username", "source", "source_id", "site", "vendor", "hospital", "client_id",
-        "session_id",
+        "agent", "agent_id", "user_id", "user", "username", "source", "source_id", "site", "vendor",
+        "hospital", "client_id", "session_id",
     ),
     "item": (
         "item", "item_id", "task", "task_id", "sample_id", "example_id", "record_id", "document_id", "doc_id",

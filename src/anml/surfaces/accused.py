@@ -72,7 +72,11 @@ def are_right(result: Audited) -> str:
 def who(result: Audited) -> list[Sentence]:
     """Whom to talk to, else that nobody is accused; and of whom nothing can be told."""
     if result.contributors.is_empty():
-        return [Sentence("", "No contributor column was given, so nobody can be named.")]
+        return [
+            Sentence(
+                "", "No contributor column was given, so nobody can be named; --contributor says which it is."
+            )
+        ]
     said = [*accusations(result), *_copies(result)]
     if result.contributors.height == 1:
         return said or [Sentence("", "There is one contributor, so there is nobody to compare with.")]

@@ -135,7 +135,12 @@ def looked(applied: "Applied") -> str:
     expected = "" if asked is None else f"; about {asked:.0f} were expected to"
     share = changed / answers
     have = counted(answers, "item has an answer", "items have an answer")
-    return f"{have}; {counted(changed, 'label')} changed ({share:.0%}){expected}."
+    said = f"{have}; {counted(changed, 'label')} changed ({share:.0%}){expected}."
+    # Without this, more wrong labels after the round than before it read as if the answers had made them.
+    more = (
+        asked is not None and changed > asked and applied.rounds[-1]["left"] >= applied.rounds[-1]["before"]
+    )
+    return f"{said} More were wrong than expected, so more are expected among the rest." if more else said
 
 
 def changes(applied: "Applied") -> dict[str, tuple[str, str]]:

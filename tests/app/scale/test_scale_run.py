@@ -52,12 +52,29 @@ def data(tmp_path_factory):
     return folder, wrong
 
 
+class Counted(Local):
+    """Counts the slices that each pass looked at."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def map(self, work, slices, shared):
+        for result in super().map(work, slices, shared):
+            self.done.append(work.__name__)
+            yield result
+
+
 @pytest.fixture(scope="module")
-def whole(data, tmp_path_factory):
-    """The folder of a run that nothing disturbed."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    audited(data[0] / "many", out)
-    return out
+def undisturbed(data, tmp_path_factory):
+    """The folder of a run that nothing disturbed, and the engine that counted."""
+    out, engine = tmp_path_factory.mktemp("whole") / "out", Counted()
+    audited(data[0] / "many", out, engine)
+    return out, engine
+
+
+@pytest.fixture(scope="module")
+def whole(undisturbed):
+    return undisturbed[0]
 
 
 def audited(source: Path, out: Path, engine=None, rows=None):
@@ -127,38 +144,17 @@ class Broken(Local):
             yield result
 
 
-def passes_of(folder: Path, tmp_path: Path) -> int:
-    """How many slices all passes of an undisturbed run look at."""
-    done = []
-
-    class Counted(Local):
-        def map(self, work, slices, shared):
-            done.extend([work.__name__] * len(slices))
-            return super().map(work, slices, shared)
-
-    audited(folder / "many", tmp_path / "counted", Counted())
-    return done.count("believe_slice")
-
-
 @pytest.mark.parametrize("after", [6, 75])
-def test_a_run_that_was_broken_off_goes_on_to_the_same_bytes(data, whole, tmp_path, after):
-    folder, _ = data
-    out = tmp_path / "broken"
+def test_a_run_that_was_broken_off_goes_on_to_the_same_bytes(data, undisturbed, tmp_path, after):
+    (folder, _), (whole, all_of_it) = data, undisturbed
+    out, rest = tmp_path / "broken", Counted()
     with pytest.raises(KeyboardInterrupt):
         audited(folder / "many", out, Broken(after))
     assert not (out / "run.json").exists()
-    done = []
-
-    class Counted(Local):
-        def map(self, work, slices, shared):
-            for result in super().map(work, slices, shared):
-                done.append(work.__name__)
-                yield result
-
-    audited(folder / "many", out, Counted())
+    audited(folder / "many", out, rest)
     assert contents(out) == contents(whole)
     if after == 75:
-        assert 0 < done.count("believe_slice") < passes_of(folder, tmp_path) - 30
+        assert 0 < rest.done.count("believe_slice") < all_of_it.done.count("believe_slice") - 30
 
 
 def test_an_unfinished_run_of_other_data_is_not_taken_for_this_one(data, tmp_path):

@@ -1,6 +1,7 @@
 """Judgements of every shape by an engine and in memory: the same verdicts, rows and tables."""
 
-from functools import partial
+from functools import cache, partial
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -18,33 +19,42 @@ def small_slices(monkeypatch):
     monkeypatch.setattr(shaped, "MOST_ROWS", 150)
 
 
-def both(tmp_path, task, **asked):
-    frame = SHAPED[task]()
-    place = written(frame, tmp_path / "data", frame.height // 3)
-    sliced = anml.audit(place, task=task, engine="local", out=tmp_path / "run", **asked)
-    return sliced, anml.audit(frame, task=task, **asked)
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A table of each shape in parts, its run by an engine and its audit in memory; made when first asked."""
+
+    @cache
+    def of(task):
+        folder, frame = tmp_path_factory.mktemp(task), SHAPED[task]()
+        place = written(frame, folder / "data", frame.height // 3)
+        sliced = anml.audit(place, task=task, engine="local", out=folder / "run")
+        return SimpleNamespace(
+            data=place, run=folder / "run", sliced=sliced, memory=anml.audit(frame, task=task)
+        )
+
+    return of
 
 
 alike = partial(check_alike, atol=2e-4)
 
 
 @pytest.mark.parametrize("task", SHAPED)
-def test_an_engine_says_what_memory_says(tmp_path, task):
-    sliced, memory = both(tmp_path, task)
+def test_an_engine_says_what_memory_says(both, task):
+    folder, sliced, memory = both(task).run, both(task).sliced, both(task).memory
     ours, theirs = (each.contributors.sort("contributor") for each in (sliced, memory))
     alike(ours, theirs)
     assert len(set(ours["verdict"])) > 1
-    run = read_run(tmp_path / "run")
+    run = read_run(folder)
     assert run.info["slices"] > 1
     assert run.info["rows"] == memory.samples.height
     alike(run.samples, memory.samples)
     for name, table in memory.result.shape.tables.items():
         alike(sliced.result.shape.tables[name], table)
-        assert (tmp_path / "run" / f"{name}.csv").is_file()
+        assert (folder / f"{name}.csv").is_file()
     assert sliced.result.shape.said == memory.result.shape.said
     assert run.info["shape"] == {"kind": task, "said": memory.result.shape.said}
     assert run.info["data"]["named"]["task"] == task
-    assert not (tmp_path / "run" / ".work").exists()
+    assert not (folder / ".work").exists()
 
 
 def test_what_is_known_of_candidates_and_answers_counts_as_in_memory(tmp_path):
@@ -76,9 +86,8 @@ def test_words_are_counted_in_as_in_memory(tmp_path):
 
 
 @pytest.mark.parametrize("task", SHAPED)
-def test_what_to_look_at_first_is_the_same(tmp_path, task):
-    _, memory = both(tmp_path, task)
-    ours, theirs = anml.relabel(tmp_path / "run", tmp_path / "look.csv"), memory.relabel()
+def test_what_to_look_at_first_is_the_same(both, tmp_path, task):
+    ours, theirs = anml.relabel(both(task).run, tmp_path / "look.csv"), both(task).memory.relabel()
     assert ours["row"].to_list() == theirs["row"].to_list()
     assert pl.read_csv(tmp_path / "look.csv").height == theirs.height > 0
 
@@ -87,10 +96,8 @@ class Interrupted(Exception):
     pass
 
 
-def test_a_run_that_was_broken_off_goes_on(tmp_path, monkeypatch):
-    frame = SHAPED["ordinal"]()
-    place, asked = written(frame, tmp_path / "data", 200), {"task": "ordinal", "engine": "local"}
-    anml.audit(place, out=tmp_path / "whole", **asked)
+def test_a_run_that_was_broken_off_goes_on(both, tmp_path, monkeypatch):
+    place, whole, asked = both("ordinal").data, both("ordinal").run, {"task": "ordinal", "engine": "local"}
 
     def stop(part, how):
         raise Interrupted
@@ -104,7 +111,7 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path, monkeypatch):
         anml.audit(place, out=tmp_path / "run", task="ordinal", engine="local", seed=5)
     anml.audit(place, out=tmp_path / "run", **asked)
     for name in ("contributors.csv", "grades.csv", "samples/part-000000.parquet"):
-        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_what_is_wrong_with_the_data_is_said_before_anything_is_written(tmp_path):
@@ -138,12 +145,10 @@ def test_credentials_times_and_what_is_known_go_by_an_engine_as_in_memory(tmp_pa
     alike(read_run(tmp_path / "run").samples, memory.samples)
 
 
-def test_rays_workers_say_what_memory_says(tmp_path):
+def test_rays_workers_say_what_memory_says(both, tmp_path):
     pytest.importorskip("ray", reason="needs the extra ray")
-    frame = SHAPED["spans"]()
-    place = written(frame, tmp_path / "data", frame.height // 3)
+    place, memory = both("spans").data, both("spans").memory
     sliced = anml.audit(place, task="spans", engine="ray", out=tmp_path / "run")
-    memory = anml.audit(frame, task="spans")
     assert read_run(tmp_path / "run").info["slices"] > 1
     alike(sliced.contributors.sort("contributor"), memory.contributors.sort("contributor"))
     alike(sliced.result.shape.tables["spans"], memory.result.shape.tables["spans"])
