@@ -466,7 +466,8 @@ class TestWho:
         said = "Cannot tell how reliable 1 of 5 contributors are: member-4 gives too little to judge by."
         assert told(who(found)) == ["Nobody is accused.", said]
         page = Page(render_report(found))
-        assert "To judge those left open, get known labels for about 10 rows of 1 contributor." in page.words
+        # Ten labels would do, and there are nine.
+        assert "To judge those left open, get more rows of 1 contributor." in page.words
         row = next(row for row in page.rows if row[0].startswith("member-4"))
         assert row[1] == f"{UNSURE}too little to judge by"
 
@@ -558,7 +559,8 @@ class TestWhatToDo:
         asked = result.contributors.with_columns(settled_by=pl.Series([0, 1200, 7, 0, 0]))
         doubt = replace(result, gate=Gate("doubtful", "two camps"), contributors=asked)
         assert todo(doubt) == [
-            "Get known labels for about 1,207 rows of 2 contributors: that would settle it.",
+            "Get known labels for about 7 rows of 1 contributor and more rows of 1 contributor: that would "
+            "settle it.",
             "Until then, do not drop, relabel or pay by this result.",
         ]
 

@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import polars as pl
+
 from anml.app.audit.compare import Comparison, Way
 from anml.app.audit.result import Audited
 from anml.core.domain import PREFERENCE
@@ -198,20 +200,18 @@ def _share(share: float) -> str:
 
 
 def _needed(result: Audited) -> str:
-    """How many known labels would settle what cannot be told; empty where that is not known.
-
-    Nobody's labels are asked for more often than there are rows of theirs.
-    """
+    """What would settle what cannot be told: known labels, or more rows; empty where that is not known."""
     people = result.contributors
-    asked = people["settled_by"].to_list() if "settled_by" in people.columns else []
-    if result.kind != PREFERENCE:
-        asked = [min(each, rows) for each, rows in zip(asked, people["rows"], strict=False)]
-    rows, whom = sum(asked), sum(each > 0 for each in asked)
-    if not whom:
+    if "settled_by" not in people.columns:
         return ""
-    if result.kind == PREFERENCE:
-        return f"about {counted(rows, 'more comparison')} by {counted(whom, 'contributor')}"
-    return f"known labels for about {counted(rows, 'row')} of {counted(whom, 'contributor')}"
+    asked = people.filter(pl.col("settled_by") > 0)
+    if result.kind == PREFERENCE and asked.height:
+        more = counted(int(asked["settled_by"].sum()), "more comparison")
+        return f"about {more} by {counted(asked.height, 'contributor')}"
+    some = asked.filter(pl.col("settled_by") <= pl.col("rows"))
+    few, known = asked.height - some.height, counted(int(some["settled_by"].sum()), "row")
+    said = [f"known labels for about {known} of {counted(some.height, 'contributor')}"] if some.height else []
+    return " and ".join([*said, *([f"more rows of {counted(few, 'contributor')}"] if few else [])])
 
 
 class Summary(NamedTuple):

@@ -90,8 +90,8 @@ def _against(centre: Floats, own: Floats, usual: float) -> tuple[float, float, b
     ]
     best = int(np.argmax(gains))
     b, a, _ = lines[best]
-    # In the others' units they are about as near as the others' are: any noise has some slope.
-    near = _size(own - a - b * centre, even) <= 2 * usual * abs(b)
+    # In the others' units they are nearly as near as the others' are: any noise has some slope.
+    near = _size(own - a - b * centre, even) <= 4 * usual * abs(b)
     another = near and b != 0 and (b < 0 or abs(np.log(b)) > OTHER)
     # A number that is off by less than the others' own scatter is in the same units.
     return b, a, bool(gains[best] > 0 and before > 2 * usual and another)
