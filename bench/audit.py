@@ -21,9 +21,9 @@ from anml.gradients.crossfit import cross_fit, standardise
 from anml.gradients.threads import threads
 
 # Rows, and the most that an audit may cost in units of Datalab's cost.
-SIZES, MOST = (1_000, 10_000, 50_000), 1.5
+SIZES, MOST = (1_000, 10_000, 50_000), 1.0
 # A large table, with the most CPU seconds and GiB that it may take.
-LARGE, SECONDS, GIBIBYTES = (200_000, 54, 7, 50), 150, 1.5
+LARGE, SECONDS, GIBIBYTES = (200_000, 54, 7, 50), 90, 1.5
 
 
 def made(n: int, width: int = 20, classes: int = 3, people: int = 10) -> tuple[Floats, Ints, Ints, Bools]:
@@ -97,11 +97,13 @@ def large() -> bool:
 
 def main() -> None:
     warnings.filterwarnings("ignore")
+    # First: a process that is started begins with the peak of the one that starts it.
+    met = [large()]
     # What is imported on the first call costs neither.
     x, y, who, _ = made(300)
     audited(x, y, who, compare=True)
     by_datalab(x, y)
-    met = [beside_datalab(n) for n in SIZES] + [large()]
+    met += [beside_datalab(n) for n in SIZES]
     sys.exit(0 if all(met) else 1)
 
 
