@@ -49,7 +49,7 @@ def test_annotation_lead(tmp_path):
     check_quotes("annotation-lead.md", printed)
     tasks = json.loads((tmp_path / "tasks.json").read_text(encoding="utf-8"))
     export = {task["id"]: task for task in json.loads((tmp_path / "export.json").read_text())}
-    assert len(tasks) == 40
+    assert len(tasks) == 30
     for task in tasks:
         # What Label Studio asks of a task that is imported with a prediction.
         assert set(task) == {"id", "data", "predictions"}
