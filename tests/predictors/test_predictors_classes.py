@@ -88,7 +88,7 @@ class TestEveryPredictor:
 class TestRows:
     def test_all_rows_of_a_small_table_are_learned_from(self):
         rows = made()
-        np.testing.assert_array_equal(rows.taught, np.arange(90))
+        np.testing.assert_array_equal(rows.training_rows, np.arange(90))
         assert rows.folds == 3
         assert (rows.fold >= 0).all()
 
@@ -116,14 +116,14 @@ class TestLargeTables:
 
     def test_the_rest_is_asked_and_not_learned_from(self):
         rows = made(120)
-        assert len(rows.taught) == 60
-        assert (rows.fold[rows.taught] >= 0).all()
-        assert (np.delete(rows.fold, rows.taught) == -1).all()
+        assert len(rows.training_rows) == 60
+        assert (rows.fold[rows.training_rows] >= 0).all()
+        assert (np.delete(rows.fold, rows.training_rows) == -1).all()
 
     @pytest.mark.parametrize("name", EVERY)
     def test_rows_that_nobody_learned_from_are_predicted_by_all(self, name):
         rows = made(120, apart=5.0)
-        rest = np.setdiff1d(np.arange(120), rows.taught)
+        rest = np.setdiff1d(np.arange(120), rows.training_rows)
         found = EVERY[name](rows, None)
         np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, atol=1e-6)
         assert (found[rest].argmax(axis=1) == rows.y[rest]).mean() > 0.9

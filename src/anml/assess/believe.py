@@ -137,7 +137,7 @@ class _Search:
             self._take(*found, shares)
             self.ordinary = self._ordinary()
             if turn == 0 and self.rows is not None and not self.labels.shared:
-                self._see_through(pooled)
+                self._try_gaussians(pooled)
         else:
             self._take_over(pooled.log_p, shares)
         p = self._p_correct(self.fits, self.weights)
@@ -244,7 +244,7 @@ class _Search:
             each["class prior"] = np.tile(np.log(prior / prior.sum()), (len(table.y), 1))
         return each
 
-    def _see_through(self, pooled: Pooled) -> None:
+    def _try_gaussians(self, pooled: Pooled) -> None:
         """Begin with class Gaussians instead, where the pool has learned what is wrong.
 
         Flexible predictors learn poison that sits between two classes, and learn nothing where wrong labels
@@ -273,8 +273,8 @@ class _Search:
                 if table.side.credentials is not None:
                     self._hear_the_vouched(gaussians)
                 return
-        spotless = sum(w for fit, w in zip(self.fits, self.weights, strict=True) if fit.params.spotless)
-        if self.fair and spotless > 0.5:
+        noise_free = sum(w for fit, w in zip(self.fits, self.weights, strict=True) if fit.params.noise_free)
+        if self.fair and noise_free > 0.5:
             simpler = self._simpler(gaussians, pooled)
             if simpler is not None:
                 self._take(*simpler, {"gaussians": 1.0})

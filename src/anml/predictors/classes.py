@@ -44,7 +44,7 @@ class FeatureRows:
     y: Ints
     classes: int
     fold: Ints
-    taught: Ints
+    training_rows: Ints
     groups: Ints | None
     copies: Ints | None
     training: Training
@@ -57,7 +57,7 @@ class FeatureRows:
 
     def some(self, most: int) -> Ints:
         """So many of the rows that are learned from, at most."""
-        return self.taught[:: max(1, -(-len(self.taught) // most))]
+        return self.training_rows[:: max(1, -(-len(self.training_rows) // most))]
 
     @property
     def prior(self) -> Floats:
@@ -67,7 +67,7 @@ class FeatureRows:
     @cached_property
     def directions(self) -> tuple[Floats, Floats]:
         """Where the rows lie, and the directions they spread in most."""
-        return directions(self.x[self.taught])
+        return directions(self.x[self.training_rows])
 
 
 def rows_of(
@@ -76,16 +76,16 @@ def rows_of(
     """Deal rows to folds; of a large table, choose the rows that are learned from."""
     n = len(y)
     rng = np.random.default_rng(seed)
-    taught = np.arange(n) if n <= MOST_ROWS else np.sort(rng.permutation(n)[:MOST_ROWS])
-    some = None if groups is None else groups[taught]
+    chosen = np.arange(n) if n <= MOST_ROWS else np.sort(rng.permutation(n)[:MOST_ROWS])
+    some = None if groups is None else groups[chosen]
     fold = np.full(n, -1, dtype=np.int64)
-    fold[taught] = network_folds(y[taught], "classification", some, training, len(taught), seed)
+    fold[chosen] = network_folds(y[chosen], "classification", some, training, len(chosen), seed)
     if groups is not None and n > MOST_ROWS:
         # A row whose copy was learned from is held out with that copy.
         of_group = np.full(int(groups.max()) + 1, -1, dtype=np.int64)
-        of_group[groups[taught]] = fold[taught]
+        of_group[groups[chosen]] = fold[chosen]
         fold = np.where(fold < 0, of_group[groups], fold)
-    return FeatureRows(x, y, classes, fold, taught, some, groups, training, seed)
+    return FeatureRows(x, y, classes, fold, chosen, some, groups, training, seed)
 
 
 def network(
@@ -93,15 +93,15 @@ def network(
 ) -> tuple[Floats, CrossFit]:
     """Networks that stop early, going on from `start` where there is one."""
     inputs = torch.as_tensor(rows.x, dtype=torch.float32, device=current())
-    taught = torch.as_tensor(rows.taught)
-    targets = torch.as_tensor(rows.y[rows.taught], dtype=torch.long, device=inputs.device)
+    chosen = torch.as_tensor(rows.training_rows)
+    targets = torch.as_tensor(rows.y[rows.training_rows], dtype=torch.long, device=inputs.device)
     fit = cross_fit(
-        inputs[taught], targets, "classification", rows.classes, rows.groups, rows.training, rows.seed,
-        weight=None if weight is None else weight[rows.taught], start=start, progress=progress,
+        inputs[chosen], targets, "classification", rows.classes, rows.groups, rows.training, rows.seed,
+        weight=None if weight is None else weight[rows.training_rows], start=start, progress=progress,
     )  # fmt: skip
     out = np.empty((len(rows.y), rows.classes))
-    out[rows.taught] = torch.log_softmax(fit.held_out.double(), dim=1).exp().cpu().numpy()
-    rest = np.delete(np.arange(len(rows.y)), rows.taught)
+    out[rows.training_rows] = torch.log_softmax(fit.held_out.double(), dim=1).exp().cpu().numpy()
+    rest = np.delete(np.arange(len(rows.y)), rows.training_rows)
     if len(rest):
         each = predict(fit.folds, inputs[torch.as_tensor(rest, device=inputs.device)]).double()
         said, fold = torch.softmax(each, dim=2).cpu().numpy(), rows.fold[rest]
@@ -112,7 +112,7 @@ def network(
 
 def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
     """Randomised trees, with at least so many rows in a leaf."""
-    leaf = max(fewest, len(rows.taught) // 2_000)
+    leaf = max(fewest, len(rows.training_rows) // 2_000)
 
     def make(fold: int) -> Any:
         return ExtraTreesClassifier(rows.training.trees, min_samples_leaf=leaf, random_state=rows.seed + fold)
@@ -125,7 +125,7 @@ def forest_without(rows: FeatureRows, who: Ints, weight: Floats | None) -> Float
     some = rows.some(CHECKED_ROWS)
     count = int(np.clip(len(np.unique(who[some])), 2, CONTRIBUTOR_FOLDS))
     order = np.random.default_rng(rows.seed).permutation(int(who.max()) + 1)
-    return forest(replace(rows, taught=some, fold=order[who] % count), weight)
+    return forest(replace(rows, training_rows=some, fold=order[who] % count), weight)
 
 
 def logistic(rows: FeatureRows, weight: Floats | None) -> Floats:
@@ -206,7 +206,7 @@ def _cross_fitted(make: Callable[[int], Any], rows: FeatureRows, weight: Floats 
         model = make(fold).fit(rows.x[learn], rows.y[learn], sample_weight=counts)
         return in_all_classes(model, rows.x[asked], rows.classes)
 
-    return _unsure(held_out(rows.fold, said, (rows.classes,), rows.taught), rows.prior)
+    return _unsure(held_out(rows.fold, said, (rows.classes,), rows.training_rows), rows.prior)
 
 
 def in_all_classes(model: Any, x: Any, classes: int) -> Floats:

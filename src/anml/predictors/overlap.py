@@ -90,14 +90,14 @@ def usual_there(rows: FeatureRows, who: Ints, apart: Bools) -> Floats:
 
     Only contributors that stand `apart` are asked; the labels of all others have 1.
     """
-    taught = np.zeros(len(rows.y), dtype=bool)
-    taught[rows.taught] = True
+    chosen = np.zeros(len(rows.y), dtype=bool)
+    chosen[rows.training_rows] = True
     out = np.ones(len(rows.y))
     for one in np.flatnonzero(apart):
         mine = np.flatnonzero(who == one)
         inside = replace(
             rows, x=rows.x[mine], y=rows.y[mine], fold=rows.fold[mine], groups=None,
-            taught=np.flatnonzero(taught[mine]),
+            training_rows=np.flatnonzero(chosen[mine]),
         )  # fmt: skip
         log_p = forest(inside, None, FEWEST)
         out[mine] = np.exp(log_p[np.arange(len(mine)), inside.y] - log_p.max(axis=1))

@@ -80,7 +80,7 @@ class TestOneVoice:
     def test_a_voice_counts_once_however_often_it_is_heard(self):
         item, who = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 0, 1])
         rows = rows_of(np.log(np.full((5, 2), 0.5)), np.array([1, 1, 0, 1, 0]), Side(who, items=item))
-        np.testing.assert_allclose(rows.loudness, [0.5, 0.5, 1, 1, 1])
+        np.testing.assert_allclose(rows.vote_weight, [0.5, 0.5, 1, 1, 1])
 
 
 class TestAllOrdinary:

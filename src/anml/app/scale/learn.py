@@ -12,7 +12,7 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.scale.deal import scattered
-from anml.app.scale.models import REFERENCES, Taught, train_models
+from anml.app.scale.models import REFERENCES, TrainingSet, train_models
 from anml.app.scale.read import Chosen, Predicting, Sampled, SliceJob, Survey, survey, take
 from anml.app.scale.slices import SliceRows
 from anml.app.scale.table import Passes
@@ -129,8 +129,8 @@ def learn(plan: RunPlan, job: SliceJob, sample: SliceRows, believed: Belief | No
         items = np.unique(prepared.item, return_inverse=True)[1]
     models, counts = None, np.bincount(y, minlength=len(job.classes)).astype(np.float64)
     if prepared.x.shape[1]:
-        taught = Taught(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
-        models = train_models(taught, counts / counts.sum(), audited.policy.profile, plan.request.seed)
+        taken = TrainingSet(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
+        models = train_models(taken, counts / counts.sum(), audited.policy.profile, plan.request.seed)
     how = Predicting(job, prepared.preparation, models, Sampled(row, half), min(REFERENCES, len(y)))
     return Learned(audited, how, _around(job, prepared, found.belief))
 

@@ -79,7 +79,7 @@ class Models:
         return found
 
 
-class Taught(NamedTuple):
+class TrainingSet(NamedTuple):
     """The sample: features, labels, how far each counts, halves, items, and predictions that were given."""
 
     x: Array
@@ -90,7 +90,7 @@ class Taught(NamedTuple):
     given: Floats | None
 
 
-def train_models(sample: Taught, prior: Floats, training: Training, seed: int) -> Models:
+def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: int) -> Models:
     """Train on a sample whose labels count as far as they are believed."""
     spread = np.asarray(sample.x, dtype=np.float64).std(axis=0)
     centre, spread = sample.x.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0)
@@ -108,7 +108,7 @@ def train_models(sample: Taught, prior: Floats, training: Training, seed: int) -
     return Models((halves[0], halves[1]), share, prior, references, centre, spread)
 
 
-def _trained(sample: Taught, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:
+def _trained(sample: TrainingSet, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:
     some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
     groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
     fit = cross_fit(

@@ -16,7 +16,7 @@ def emissions(params: Params, rows: Rows, before: Posterior | None) -> tuple[Flo
     if before is None or params.counts is None:
         return _emitted(params, special.expit(params.right(rows)), y), np.asarray(vague(params.classes)[y])
     other = _shrunk(params.counts[1], before.other, y, who, 2 * PSEUDO, params.pooled()[who, y])
-    if params.spotless:
+    if params.noise_free:
         return _emitted(params, special.expit(params.right(rows)), y), other
     right = special.expit(params.usually_right()[who] + _tilt(params, rows, before.ordinary)[:, None])
     ordinary = _shrunk(params.counts[0], before.ordinary, y, who, params.alike, _emitted(params, right, y))
@@ -70,7 +70,7 @@ def look(params: Params, rows: Rows, ordinary: Floats, other: Floats) -> Floats:
     if rows.shared:
         types = params.types[rows.who]
         voice = types[:, :1] * ordinary + types[:, 2:] * other + (types[:, 1] * blind(params, rows))[:, None]
-        voice = np.log(voice + 1e-300) * rows.loudness[:, None]
+        voice = np.log(voice + 1e-300) * rows.vote_weight[:, None]
         others = (rows.by_item @ voice)[rows.item] - (rows.by_voice @ voice)[rows.voice]
         seen = normalised(seen + rows.vote(params.together)[:, None] * others)[0]
     return rows.with_truth(seen)

@@ -15,7 +15,7 @@ def log_evidence(params: Params, sums: Statistics) -> float:
         expected = special.expit(strange_odds(params))
         curve = (params.means * (expected * (1 - expected))[:, None]).T @ params.means
         total += laplace(params.strange_worth, curve)
-    if not params.spotless:
+    if not params.noise_free:
         (mean, variance), information = RIGHT, sums.by_class[1]
         total -= 0.5 * (params.base - mean) ** 2 / variance + 0.5 * np.log1p(variance * information.sum())
         total += laplace(params.worth, sums.curve) if params.credited else 0.0
@@ -37,7 +37,7 @@ def learning_costs(params: Params, counts: Floats, expected: Floats) -> Floats:
     out[:, 1] = occam(params.given, PSEUDO * params.share + 1e-9)
     by_truth = np.swapaxes(counts, -1, -2)
     out[:, 2] = occam(by_truth[1], 2 * PSEUDO * np.swapaxes(params.pooled(), -1, -2)).sum(axis=1)
-    if not params.spotless:
+    if not params.noise_free:
         mean = np.clip(expected / np.maximum(params.size, 1), 1e-4, 1 - 1e-4)
         rights = np.einsum("kcc->k", counts[0])
         split = np.column_stack([rights, np.maximum(params.size - rights, 0)])

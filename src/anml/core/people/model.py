@@ -113,7 +113,7 @@ def tried(params: Params) -> list[Params]:
     if params.shared and params.steps >= FIRST:
         options = (params.together / 1.5 - 0.02, params.together * 1.5 + 0.03)
         varied.append([{"together": t} for t in options if 0 <= t < 1])
-    if len(params.size) > 1 and not params.spotless:
+    if len(params.size) > 1 and not params.noise_free:
         for name in ("skill", "alike"):
             options = (getattr(params, name) * 0.5, getattr(params, name) * 2)
             varied.append([{name: value} for value in options if 1 <= value <= 1000])
@@ -141,7 +141,7 @@ def m_step(params: Params, sums: Statistics) -> Params:
     after = replace(after, likelihood=sums.likelihood + learning_costs(after, sums.counts, sums.expected))
     if params.judging and params.steps >= FIRST:
         after = _judged(after, params.former)
-    return after if params.spotless else _moved(after, sums)
+    return after if params.noise_free else _moved(after, sums)
 
 
 def _scored(option: Params, likelihood: Floats, sums: Statistics) -> float:

@@ -84,7 +84,7 @@ class Params:
         return len(self.share)
 
     @property
-    def spotless(self) -> bool:
+    def noise_free(self) -> bool:
         """Whether labels of the population are never wrong."""
         return self.hypothesis in ("none", "all ordinary")
 
@@ -95,7 +95,7 @@ class Params:
 
     def right(self, rows: Rows) -> Floats:
         """Log-odds that a label of each row is right, by class, for the mean of the population."""
-        if self.spotless:
+        if self.noise_free:
             return np.full((1, self.classes), SURE)
         odds = self.base + self.by_class[None, :]
         if len(self.worth):

@@ -81,8 +81,8 @@ class Rows:
             voice = np.arange(self.n) if voice is None else voice
             self.voice = voice
             self.by_item, self.by_voice = _sums(item, int(item.max()) + 1), _sums(voice, int(voice.max()) + 1)
-            self.loudness = 1 / np.bincount(voice)[voice]
-            self.votes = np.bincount(item, self.loudness)[item]
+            self.vote_weight = 1 / np.bincount(voice)[voice]
+            self.votes = np.bincount(item, self.vote_weight)[item]
 
     def vote(self, together: float) -> Floats:
         """What a label counts as among those of its item, where errors on an item go together so far."""

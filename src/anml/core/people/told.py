@@ -55,7 +55,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
         known_errors(*_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
         int(contradicted.sum()),
-        np.bincount(rows.who, rows.loudness if rows.shared else None, rows.count).astype(np.float64),
+        np.bincount(rows.who, rows.vote_weight if rows.shared else None, rows.count).astype(np.float64),
         np.bincount(rows.who, excused, rows.count).astype(np.float64),
     )
 
