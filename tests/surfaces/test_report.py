@@ -476,6 +476,7 @@ class TestWho:
         [
             (9, 0.5, 0.95, "member-4 and member-3 give too little to judge by"),
             (40, 0.5, 0.95, "member-4 and member-3 label what the others cannot confirm"),
+            (40, 0.05, 1.0, "member-4 and member-3 label what the others cannot confirm"),
             (
                 40,
                 0.2,

@@ -185,9 +185,11 @@ def open_reasons(result: Audited) -> dict[str, Finding]:
 def _left_open(row: dict[str, Any], what: str) -> Finding:
     if row["rows"] < ENOUGH:
         return TOO_LITTLE
-    if row["quality_low"] > row["others"] / 2 and row["quality_high"] >= row["others"]:
+    low, high = row["quality_low"], row["quality_high"]
+    # An interval that says nothing is no reason.
+    if high >= row["others"] and (low > row["others"] / 2 or high - low > 0.5):
         return UNCONFIRMED
-    between, others = f"{row['quality_low']:.0%} to {row['quality_high']:.0%}", f"{row['others']:.0%}"
+    between, others = f"{low:.0%} to {high:.0%}", f"{row['others']:.0%}"
     rest = f"{between} of the {what}, where others get {others}"
     return _does("has", "have", rest, f"{between} right, others {others}")
 
