@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from anml import AnmlClassifier, AnmlRegressor
@@ -229,3 +230,51 @@ def test_quantities_too_large_to_tell_a_spread_are_refused():
 def test_one_class_is_named_as_the_user_wrote_it():
     with pytest.raises(InputError, match=r"only one class is present, '0.0'; two"):
         AnmlClassifier().fit(np.arange(8.0).reshape(4, 2), np.zeros(4))
+
+
+class TestCorrectedLabels:
+    """Labels that are likelier wrong than right are trained on as what they should be."""
+
+    def test_classes(self):
+        X, truth = load_wine(return_X_y=True)
+        rng = np.random.default_rng(0)
+        who = np.arange(len(truth)) % 6
+        y = np.where(who == 0, rng.integers(0, 3, len(truth)), truth)
+        names = np.array(["barbera", "grignolino", "barolo"])
+        model = AnmlClassifier(LogisticRegression(max_iter=1000), random_state=0)
+        model.fit(StandardScaler().fit_transform(X), names[y], contributor=who)
+        wrong = y != truth
+        assert (model.labels_[model.kept_] == names[y][model.kept_]).all()
+        assert (model.labels_[wrong] == names[truth][wrong]).mean() > 0.8
+        assert (model.labels_ == names[truth]).mean() > 0.97
+
+    def test_numbers_in_other_units_are_trained_on_as_in_the_others(self):
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(300, 3))
+        truth = 20 + 5 * X[:, 0] + rng.normal(0, 0.5, 300)
+        who = np.arange(300) % 6
+        y = np.where(who == 0, 1.8 * truth + 32, truth)
+        model = AnmlRegressor(Ridge(), random_state=0).fit(X, y, contributor=who)
+        assert not model.kept_[who == 0].any()
+        assert np.abs(model.labels_ - truth)[who == 0].mean() < 1
+        np.testing.assert_array_equal(model.labels_[model.kept_], y[model.kept_])
+
+    def test_rows_whose_numbers_scatter_less_count_for_more(self):
+        rng = np.random.default_rng(2)
+        X = rng.uniform(-2, 2, (600, 2))
+        spread = np.where(X[:, 1] > 0, 4.0, 0.2)
+        y = 3 * np.sin(X[:, 0]) + spread * rng.normal(size=600)
+        asked = rng.uniform(-2, 2, (400, 2))
+        errors = [
+            np.abs(model.fit(X, y).predict(asked) - 3 * np.sin(asked[:, 0])).mean()
+            for model in (
+                AnmlRegressor(DecisionTreeRegressor(max_leaf_nodes=20), random_state=0),
+                DecisionTreeRegressor(max_leaf_nodes=20, random_state=0),
+            )
+        ]
+        assert errors[0] < 0.8 * errors[1]
+
+    def test_other_recipes_leave_labels_as_they_are(self):
+        X, y = load_wine(return_X_y=True)
+        model = AnmlClassifier(KNeighborsClassifier(), recipe="uniform", random_state=0).fit(X, y)
+        np.testing.assert_array_equal(model.labels_, y)

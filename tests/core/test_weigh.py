@@ -12,7 +12,7 @@ from anml.core.combine import COMBINERS, correlation, softmax, softmax_blend
 from anml.core.domain import Recipe, Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.selection import draw, keep_top
-from anml.core.weigh import RECIPES, recipe_of, weigh, weigh_signals
+from anml.core.weigh import RECIPES, recipe_of, training_labels, weigh, weigh_signals
 
 unit = st.floats(0, 1)
 
@@ -265,3 +265,76 @@ class TestContributorLevel:
     def test_needs_contributors(self):
         with pytest.raises(InputError, match="contributor level"):
             weigh([0.5, 0.5], recipe=Recipe("multiplicative", level="contributor"))
+
+
+class TestTrainingLabels:
+    """What a model is trained on where the evidence recipe chooses."""
+
+    def signals(self, p, t=None):
+        return replace(Signals.of(np.ones(len(p)), t=t), p_correct=np.asarray(p, dtype=float))
+
+    def taught(self, p, y, truth, task="classification", recipe="evidence", t=None, **changes):
+        signals = replace(self.signals(p, t), **changes)
+        weighting = weigh_signals(signals, recipe_of(recipe))
+        return training_labels(weighting, signals, np.asarray(y), np.asarray(truth, dtype=float), task)
+
+    def test_a_wrong_class_is_trained_on_as_the_likeliest_as_far_as_that_is_clear(self):
+        # 0.9 counts in full, 0.7 by half, 0.4 not at all; weights have a mean of one over what counts.
+        truth = [[0.9, 0.1, 0.0], [0.7, 0.3, 0.0], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]]
+        found = self.taught([0.9, 0.3, 0.3, 1.0], [0, 1, 0, 2], truth)
+        assert found.y.tolist() == [0, 0, 2, 2]
+        np.testing.assert_allclose(found.weight, np.array([1, 0.5, 0, 1]) / (2.5 / 3))
+
+    def test_what_is_believed_is_weighed_as_it_was(self):
+        p = np.array([0.6, 0.8, 0.95])
+        truth = np.column_stack([p, 1 - p])
+        found = self.taught(p, [0, 0, 0], truth)
+        weighting = weigh_signals(self.signals(p), RECIPES["evidence"])
+        assert found.y.tolist() == [0, 0, 0]
+        np.testing.assert_allclose(found.weight, weighting.sample_weight())
+
+    def test_a_wrong_number_is_trained_on_as_the_mean_of_the_right_one_and_all_by_precision(self):
+        # Mean, deviation of the mean, spread of honest numbers: one twice as wide counts a quarter.
+        truth = [[5.0, 0.1, 1.0], [7.0, 0.1, 2.0], [9.0, 0.1, 1.0]]
+        found = self.taught([1.0, 1.0, 0.0], [5.5, 6.0, 90.0], truth, "regression")
+        assert found.y.tolist() == [5.5, 6.0, 9.0]
+        np.testing.assert_allclose(found.weight, np.array([1, 0.25, 1]) / 0.75)
+
+    def test_what_is_stale_counts_less_whatever_it_is_trained_on_as(self):
+        found = self.taught([1.0, 0.0], [0, 1], [[1.0, 0.0], [1.0, 0.0]], t=[1.0, 0.5])
+        np.testing.assert_allclose(found.weight, np.array([1, 0.5]) / 0.75)
+
+    @pytest.mark.parametrize("recipe", ["uniform", "krum", "guarded", {"combine": "evidence", "keep": 0.5}])
+    def test_other_recipes_train_on_labels_as_given(self, recipe):
+        assert self.taught([1.0, 0.0], [0, 1], np.eye(2), recipe=recipe) is None
+
+    def test_weights_alone_change_no_label(self):
+        assert (
+            self.taught([1.0, 0.0], [0, 1], np.eye(2), recipe={"combine": "evidence", "select": "weight"})
+            is None
+        )
+
+    @pytest.mark.parametrize("evenly", [True, False])
+    def test_nothing_is_corrected_where_nobody_can_tell_who_is_right(self, evenly):
+        assert self.taught([0.9, 0.1], [0, 1], np.eye(2), doubtful="two camps", evenly=evenly) is None
+
+    @given(st.integers(0, 10_000), st.sampled_from(["classification", "regression"]))
+    def test_laws(self, seed, task):
+        rng = np.random.default_rng(seed)
+        truth = rng.dirichlet(np.full(3, 0.5), 12)
+        y = rng.integers(0, 3, 12)
+        p = truth[np.arange(12), y]
+        if task == "regression":
+            y, truth = (
+                rng.normal(size=12),
+                np.column_stack([rng.normal(size=12), rng.uniform(0.1, 2, (12, 2))]),
+            )
+        found = self.taught(p, y, truth, task)
+        kept = weigh_signals(self.signals(p), RECIPES["evidence"]).kept
+        assert (found.weight >= 0).all()
+        assert found.weight[found.weight > 0].mean() == pytest.approx(1)
+        assert (found.y[kept] == y[kept]).all()
+        order = rng.permutation(12)
+        again = self.taught(p[order], y[order], truth[order], task)
+        assert (again.y == found.y[order]).all()
+        np.testing.assert_allclose(again.weight, found.weight[order])

@@ -24,7 +24,7 @@ from anml.core.signals.quality import quality
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
-from anml.core.weigh import weigh_signals, with_every_class
+from anml.core.weigh import TrainingLabels, training_labels, weigh_signals, with_every_class
 from anml.gradients.crossfit import CrossFit, as_tensors, standardise
 from anml.gradients.scoring import Scores, raw_scores
 from anml.gradients.threads import one_thread_for_tables
@@ -79,13 +79,14 @@ class SamplePolicy:
 
 @dataclass(frozen=True)
 class Assessment:
-    """Everything that was found out about the samples."""
+    """Everything that was found out about the samples; `training` are labels to train on, where given."""
 
     scores: Scores
     belief: Belief
     signals: Signals
     weighting: Weighting
     contributors: Contributors | None
+    training: TrainingLabels | None = None
 
 
 def assess(
@@ -125,10 +126,12 @@ def assess(
     weighting = weigh_signals(signals, policy.recipe)
     if task == "classification":
         weighting = with_every_class(weighting, np.asarray(y), belief.p_correct)
-    contributors = None
+    contributors, training = None, None
     if codes is not None and names is not None:
         contributors = attribute(signals, weighting, codes, names, belief.contributors)
-    return Assessment(scores, belief, signals, weighting, contributors)
+    if believed is None:
+        training = training_labels(weighting, signals, np.asarray(y), belief.truth, task)
+    return Assessment(scores, belief, signals, weighting, contributors, training)
 
 
 def _believed(

@@ -110,7 +110,7 @@ def _belief(
     far = float((np.abs(values - mean) > 3 * spread).mean())
     return Belief(
         **in_parts(p, p.mean(), fit.credentials, people, side.codes),
-        truth=np.column_stack([fit.consensus, fit.doubt]), predicted=mean, shares={},
+        truth=np.column_stack([fit.consensus, fit.doubt, spread]), predicted=mean, shares={},
         wrong=Estimate(wrong, min(float((p < 0.05).mean()), wrong), max(far, wrong)),
         alone=np.zeros(len(p), dtype=bool) if apart is None or side.codes is None else apart[side.codes],
         mirrored=mirror, doubtful=doubt,

@@ -1,14 +1,14 @@
 """The one pipeline from signals to weights, and the recipes by name."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anml.core.attribute import shrunk_by_group
-from anml.core.checks import Bools, Floats, Ints, as_codes
-from anml.core.combine import COMBINERS
-from anml.core.domain import Recipe, Signals, Weighting
+from anml.core.checks import Array, Bools, Floats, Ints, as_codes
+from anml.core.combine import COMBINERS, counted
+from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError, UnknownNameError
 from anml.core.selection import keep_top
 
@@ -106,6 +106,46 @@ def with_every_class(weighting: Weighting, y: Ints, p_correct: Floats) -> Weight
         rows = rows[p_correct[rows] >= p_correct[rows].max()]
         kept[rows], w[rows] = True, np.maximum(w[rows], w.max() * p_correct[rows])
     return replace(weighting, kept=kept, w=w)
+
+
+class TrainingLabels(NamedTuple):
+    """What a model is trained on: a label of every row, and its weight; 0 leaves the row out."""
+
+    y: Array
+    weight: Floats
+
+
+def training_labels(
+    weighting: Weighting, signals: Signals, y: Array, truth: Floats, task: Task
+) -> TrainingLabels | None:
+    """Labels as given, and the likeliest instead of those that are likelier wrong than right.
+
+    A wrong class is trained on as the likeliest one, as far as that is clear; a wrong number as the mean of
+    the right one. Numbers count by their precision as well, as in generalised least squares. `truth` is the
+    posterior of each row (see `anml.core.people.belief.Belief`). None where labels are not chosen by it.
+
+    Examples
+    --------
+    >>> signals = replace(Signals.of([1, 1, 1]), p_correct=np.array([1.0, 0.1, 0.3]))
+    >>> truth = np.array([[1.0, 0.0, 0.0], [0.9, 0.1, 0.0], [0.3, 0.3, 0.4]])
+    >>> weighting = weigh_signals(signals, RECIPES["evidence"])
+    >>> training_labels(weighting, signals, np.array([0, 1, 0]), truth, "classification")
+    TrainingLabels(y=array([0, 0, 2]), weight=array([1., 1., 0.]))
+    """
+    recipe = weighting.recipe
+    if weighting.gate.branch != "evidence" or (recipe.select, recipe.keep) != ("top", None):
+        return None
+    if task == "classification":
+        instead, share = truth.argmax(axis=1), counted(truth.max(axis=1), 1.0)
+        precision = np.ones(len(y))
+    else:
+        instead, share, precision = truth[:, 0], np.ones(len(y)), 1 / np.square(truth[:, 2])
+    assert signals.p_correct is not None
+    total = counted(signals.p_correct, float(signals.p_correct.max()), signals.apart).sum()
+    fresh = signals.only(recipe.use).t
+    weight = np.where(weighting.kept, weighting.w, share * fresh / total) * precision
+    mean = max(float(weight[weight > 0].mean()), 1e-290)
+    return TrainingLabels(np.where(weighting.kept, y, instead), weight / mean)
 
 
 def _contributor_quality(signals: Signals) -> np.ndarray[Any, Any]:

@@ -1,74 +1,115 @@
-"""Errors that a crowd makes together: the rate by hand, and what it does to the truth."""
+"""Errors that a crowd makes together: the power by hand, what known items teach, what it does to the truth."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.collective import ITEMS, TOGETHER, Collective, collective_error, known_errors
+from anml.core.people.collective import (
+    POWERS,
+    TOGETHER,
+    Collective,
+    collective_error,
+    raised,
+    told_of_crowd,
+)
+from anml.core.people.rows import added
 
-NOTHING = known_errors(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
+NOTHING = np.zeros((0, 2)), np.zeros(0, dtype=np.int64)
+# A crowd that is nine tenths sure of everything, with several labels of each item, three tenths wrong.
+SURE = np.tile([0.9, 0.1], (500, 1))
+SEVERAL = np.array([1000.0, 1000.0, 300.0])
 
 
-class TestRate:
-    def test_with_nothing_known_it_is_a_share_of_what_single_people_get_wrong(self):
-        found = collective_error(0.3, NOTHING)
-        assert found.mean == pytest.approx(TOGETHER * 0.3)
-        assert found.wrong + found.right == pytest.approx(ITEMS)
+def certain(power: float) -> Collective:
+    return Collective(np.array([power]), np.ones(1), np.zeros(1))
 
-    def test_known_items_are_counted_where_the_crowd_is_clear(self):
-        # Three clear, of which one is wrong where 0.08 were expected; one unclear, which says nothing.
-        said = np.array([[0.95, 0.05], [0.02, 0.98], [0.99, 0.01], [0.6, 0.4]])
-        found = collective_error(0.3, known_errors(said, np.array([0, 1, 1, 1])))
-        assert found.wrong == pytest.approx(ITEMS * TOGETHER * 0.3 + 1 - 0.08)
-        assert found.right == pytest.approx(ITEMS * (1 - TOGETHER * 0.3) + 2.08)
 
-    def test_doubt_that_was_there_is_no_error_of_all(self):
-        # One of ten is wrong, as was expected of items that are nine tenths sure.
-        said = np.tile([0.901, 0.099], (10, 1))
-        found = collective_error(0.3, known_errors(said, np.array([1] + [0] * 9)))
-        assert found.wrong == pytest.approx(ITEMS * TOGETHER * 0.3, abs=0.02)
+class TestPower:
+    def test_with_nothing_known_the_crowd_errs_at_a_share_of_what_single_people_get_wrong(self):
+        found = collective_error(told_of_crowd(SEVERAL, SURE, *NOTHING), 2)
+        usual = found.powers[found.weight.argmax()]
+        # 0.9 (1 - 0.1) + 0.1 * 0.1 = 0.82 is 0.9 raised to log(0.82 / 0.18) / log(9) = 0.69.
+        assert pytest.approx(0.1) == TOGETHER * 0.3
+        assert usual == pytest.approx(0.69, abs=0.15)
+        assert found.mean == pytest.approx(0.1, abs=0.04)
+
+    def test_it_is_not_sure_of_that(self):
+        found = collective_error(told_of_crowd(SEVERAL, SURE, *NOTHING), 2)
+        assert found.weight.max() < 0.5
+        assert found.powers.min() < 0.4
+        assert found.powers.max() > 1
+
+    def test_of_items_with_one_label_single_errors_are_the_usual(self):
+        found = collective_error(told_of_crowd(np.array([1000.0, 0.0, 0.0]), SURE, *NOTHING), 2)
+        assert found.weight[found.powers == 1] > 0.88
+        assert found.mean < 0.02
 
     def test_many_known_items_decide(self):
-        said = np.tile([0.99, 0.01], (1000, 1))
-        truth = (np.arange(1000) % 5 == 0).astype(np.int64)
-        assert collective_error(0.01, known_errors(said, truth)).mean == pytest.approx(0.19, abs=0.01)
+        said = np.tile([0.99, 0.01], (2000, 1))
+        truth = (np.arange(2000) % 5 == 0).astype(np.int64)
+        found = collective_error(told_of_crowd(np.array([1000.0, 0.0, 0.0]), said, said, truth), 2)
+        # Right in four of five: 0.99 ** a / (0.99 ** a + 0.01 ** a) = 0.8 for a = log(4) / log(99) = 0.30.
+        assert found.weight @ found.powers == pytest.approx(np.log(4) / np.log(99), abs=0.02)
+        assert found.truth(said)[0, 0] == pytest.approx(0.8, abs=0.01)
 
-    def test_known_items_that_are_all_unclear_say_nothing(self):
-        unclear = known_errors(np.full((9, 2), 0.5), np.ones(9, dtype=np.int64))
-        assert collective_error(0.2, unclear) == collective_error(0.2, NOTHING)
+    def test_doubt_that_was_there_is_no_error_of_all(self):
+        # A tenth of the items that are nine tenths sure is wrong, as was expected of them.
+        known = np.tile([0.9, 0.1], (300, 1))
+        truth = (np.arange(300) % 10 == 0).astype(np.int64)
+        found = collective_error(told_of_crowd(SEVERAL, SURE, known, truth), 2)
+        assert found.weight @ found.powers == pytest.approx(1.0, abs=0.1)
 
-    @given(st.floats(0, 1))
-    def test_is_never_nothing_and_never_most(self, single):
-        assert 0 < collective_error(single, NOTHING).mean <= 0.5
+    def test_known_items_of_which_nothing_is_said_teach_nothing(self):
+        unclear = told_of_crowd(SEVERAL, SURE, np.full((9, 2), 0.5), np.ones(9, dtype=np.int64))
+        before = collective_error(told_of_crowd(SEVERAL, SURE, *NOTHING), 2)
+        np.testing.assert_allclose(collective_error(unclear, 2).weight, before.weight)
+
+    @given(st.floats(0, 1), st.floats(0.5, 0.999), st.integers(2, 6))
+    def test_the_rate_is_never_negative_nor_more_than_all(self, wrong, sure, classes):
+        said = np.full((20, classes), (1 - sure) / (classes - 1))
+        said[:, 0] = sure
+        nothing = np.zeros((0, classes)), np.zeros(0, dtype=np.int64)
+        found = collective_error(told_of_crowd(np.array([20, 20, 20 * wrong]), said, *nothing), classes)
+        assert found.weight.sum() == pytest.approx(1)
+        assert ((found.rates >= 0) & (found.rates <= 1)).all()
+
+    def test_adds_up_over_slices(self):
+        rng = np.random.default_rng(0)
+        said, truth = rng.dirichlet([1, 1, 1], 40), rng.integers(0, 3, 40)
+        single = np.array([40.0, 30.0, 9.0])
+        whole = told_of_crowd(single, said, said, truth)
+        parts = [told_of_crowd(single / 2, said[i], said[i], truth[i]) for i in (slice(0, 15), slice(15, 40))]
+        for one, other in zip(whole, added(*parts), strict=True):
+            np.testing.assert_allclose(one, other)
 
 
 class TestTruth:
     def test_by_hand(self):
-        # One in ten is wrong together, in three classes.
-        found = Collective(1.0, 9.0).truth(np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]))
-        np.testing.assert_allclose(found, [[0.9, 0.05, 0.05], [0.475, 0.475, 0.05]])
+        # Half the log-odds of nine to one are those of three to one.
+        found = certain(0.5).truth(np.array([[0.9, 0.1], [0.5, 0.5], [1.0, 0.0]]))
+        np.testing.assert_allclose(found, [[0.75, 0.25], [0.5, 0.5], [1.0, 0.0]], atol=1e-5)
 
-    @given(st.floats(0.1, 20), st.floats(1, 200), st.integers(2, 6), st.integers(0, 99))
-    def test_probabilities_sum_to_one_and_get_no_surer(self, wrong, right, classes, seed):
+    def test_powers_are_averaged(self):
+        both = Collective(np.array([0.5, 1.0]), np.array([0.5, 0.5]), np.zeros(2))
+        np.testing.assert_allclose(both.truth(np.array([[0.9, 0.1]])), [[0.825, 0.175]])
+
+    @given(st.floats(POWERS[0], 1), st.integers(2, 6), st.integers(0, 99))
+    def test_probabilities_sum_to_one_and_get_no_surer(self, power, classes, seed):
         said = np.random.default_rng(seed).dirichlet(np.full(classes, 0.3), 6)
-        found = Collective(wrong, right).truth(said)
+        found = certain(power).truth(said)
         np.testing.assert_allclose(found.sum(axis=1), 1)
-        if right >= wrong * (classes - 1):
-            assert (found.max(axis=1) <= said.max(axis=1) + 1e-12).all()
+        assert (found.max(axis=1) <= said.max(axis=1) + 1e-9).all()
+        assert (found.argmax(axis=1) == said.argmax(axis=1)).all()
+
+    def test_as_it_was_said(self):
+        said = np.random.default_rng(0).dirichlet([1, 1, 1], 5)
+        np.testing.assert_allclose(raised(np.log(said), 1.0), said)
 
     def test_one_class_is_what_it_is(self):
-        np.testing.assert_array_equal(Collective(1.0, 9.0).truth(np.ones((3, 1))), 1)
+        np.testing.assert_array_equal(certain(0.5).truth(np.ones((3, 1))), 1)
 
-
-class TestQuadrature:
-    def test_keeps_the_mean_and_weighs_alike(self):
-        rates, weights = Collective(6.0, 94.0).quadrature(41)
-        assert weights.sum() == pytest.approx(1)
-        assert rates @ weights == pytest.approx(0.06, abs=1e-3)
-        assert (np.diff(rates) > 0).all()
-
-    def test_the_middle_of_nine_is_the_median(self):
-        rates, _ = Collective(5.0, 5.0).quadrature()
-        assert rates[4] == pytest.approx(0.5)
-        np.testing.assert_allclose(rates + rates[::-1], 1)
+    def test_share_of_right_labels(self):
+        # Of eight tenths a tenth is wrong together; of the rest a twentieth hits, one of two other classes.
+        one = Collective(np.ones(1), np.ones(1), np.array([0.1]))
+        assert one.share(0.8, 3) == pytest.approx(0.8 * 0.9 + 0.2 * 0.05)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.people.collective import Collective
+from anml.core.people.collective import NOWHERE, Collective
 from anml.core.people.params import PSEUDO
 from anml.core.people.rows import added as added_up
 from anml.core.people.worth import (
@@ -208,6 +208,11 @@ class TestWorth:
         assert after >= before - 0.002
 
 
+def at_rate(rate):
+    """A crowd that errs together at this rate."""
+    return Collective(np.ones(1), np.ones(1), np.array([rate]))
+
+
 class TestStanding:
     def found(self):
         right = np.zeros((1, 200))
@@ -217,22 +222,31 @@ class TestStanding:
         )
 
     def test_a_crowd_that_is_never_wrong_together_changes_nothing(self):
-        stands = standing(self.found(), Collective(1e-6, 1e6), 2)
+        stands = standing(self.found(), NOWHERE, 2)
         np.testing.assert_allclose(stands.posterior(), self.found().right, atol=1e-6)
         assert stands.below(np.array([0.89])) == pytest.approx(0)
         assert stands.below(np.array([0.91])) == pytest.approx(1)
 
     def test_who_follows_a_crowd_that_errs_is_wrong_as_often(self):
         # Right where the crowd is, 9 of 10 times; and where it is wrong, by chance, of two classes.
-        stands = standing(self.found(), Collective(1e5, 9e5), 2)
+        stands = standing(self.found(), at_rate(0.1), 2)
         at = GRID[179]
         mean = float((stands.posterior() @ GRID)[0])
         assert mean == pytest.approx(0.9 * at + 0.1 * (1 - at), abs=0.004)
         np.testing.assert_allclose(stands.expected, 0.9 * 0.9 + 0.1 * 0.1, atol=2e-3)
 
-    @given(st.floats(0.5, 20), st.floats(5, 200), st.integers(2, 6))
-    def test_is_a_distribution(self, wrong, right, classes):
-        stands = standing(self.found(), Collective(wrong, right), classes)
+    def test_of_these_very_rows_the_crowd_gets_as_many_wrong_as_chance_has_it(self):
+        # Of fifty rows a tenth, give or take the root of 0.1 * 0.9 / 50; each of them is off by as much.
+        usual, these = (standing(self.found(), at_rate(0.1), 2, these=each) for each in (False, True))
+        means = [(stands.weight * stands.right).sum() for stands in (usual, these)]
+        assert means[0] == pytest.approx(means[1])
+        spread = (these.weight * np.square(these.right - means[1])).sum()
+        slope = 2 * GRID[179] - 1
+        assert spread == pytest.approx(slope**2 * 0.1 * 0.9 / 50)
+
+    @given(st.floats(0, 1), st.booleans(), st.integers(2, 6))
+    def test_is_a_distribution(self, rate, these, classes):
+        stands = standing(self.found(), at_rate(rate), classes, these)
         assert stands.posterior().sum() == pytest.approx(1)
         assert stands.below(np.array([1.1])) == pytest.approx(1)
         assert stands.below(np.array([0.0])) == 0

@@ -28,10 +28,10 @@ from anml.core.people.words import (
 )
 
 
-def chances(guessing, against=0.0, less=0.0, no_more=0.0, rows=100.0):
+def chances(guessing, against=0.0, less=0.0, rows=100.0):
     """One value for everybody, or a list."""
     count = len(guessing)
-    parts = (np.broadcast_to(np.asarray(part, dtype=float), count) for part in (against, less, no_more, rows))
+    parts = (np.broadcast_to(np.asarray(part, dtype=float), count) for part in (against, less, rows))
     return Chances(np.asarray(guessing, dtype=float), *parts)
 
 
@@ -68,59 +68,60 @@ def test_who_is_spared_is_not_accused_and_may_be_less_reliable():
 
 class TestDecide:
     @pytest.mark.parametrize(
-        ("guessing", "against", "less", "no_more", "word"),
+        ("guessing", "against", "less", "word"),
         [
-            (0.0, 0.0, 0.01, 0.005, RELIABLE),
-            (0.0, 0.0, 0.5, 0.2, UNSURE),
-            (0.0, 0.0, 0.5, 0.099, RELIABLE),
-            (0.3, 0.0, 0.96, 0.9, LESS),
-            (0.3, 0.0, 0.94, 0.9, UNSURE),
+            (0.0, 0.0, 0.01, RELIABLE),
+            (0.0, 0.0, 0.5, UNSURE),
+            (0.0, 0.0, 0.099, RELIABLE),
+            (0.0, 0.0, 0.101, UNSURE),
+            (0.3, 0.0, 0.96, LESS),
+            (0.3, 0.0, 0.94, UNSURE),
             # Not comparably worse than others, who are no better than guessing either.
-            (0.5, 0.0, 0.0, 0.0, UNSURE),
-            (0.999, 0.1, 0.94, 0.94, UNSURE),
-            (0.999, 0.1, 1.0, 1.0, GUESSING),
-            (0.999, 0.9, 1.0, 1.0, CONTRADICTS),
-            (0.94, 0.9, 1.0, 1.0, LESS),
+            (0.5, 0.0, 0.0, UNSURE),
+            (0.999, 0.1, 0.94, UNSURE),
+            (0.999, 0.1, 1.0, GUESSING),
+            (0.999, 0.9, 1.0, CONTRADICTS),
+            (0.94, 0.9, 1.0, LESS),
         ],
     )
-    def test_by_hand(self, guessing, against, less, no_more, word):
-        assert said(chances([guessing], against, less, no_more)).words == [word]
+    def test_by_hand(self, guessing, against, less, word):
+        assert said(chances([guessing], against, less)).words == [word]
 
     def test_whoever_does_not_look_guesses_however_wrong(self):
-        assert said(chances([0.999], 0.9, 1.0, 1.0), blind=True).words == [GUESSING]
+        assert said(chances([0.999], 0.9, 1.0), blind=True).words == [GUESSING]
 
     @pytest.mark.parametrize("rows", [1, 5, 9])
     def test_nobody_is_accused_on_few_rows(self, rows):
         assert rows < ENOUGH_ROWS
-        found = said(chances([1.0, 1.0, 1.0], [1.0, 0.0, 0.0], 1.0, 1.0, [rows, rows, 100]))
+        found = said(chances([1.0, 1.0, 1.0], [1.0, 0.0, 0.0], 1.0, [rows, rows, 100]))
         assert found.words == [LESS, LESS, GUESSING]
-        assert said(chances([1.0], 1.0, 1.0, 1.0, ENOUGH_ROWS)).words == [CONTRADICTS]
+        assert said(chances([1.0], 1.0, 1.0, ENOUGH_ROWS)).words == [CONTRADICTS]
 
     def test_the_false_discovery_rate_is_kept_over_all_accusations(self):
         # Two at 0.1% and one at 4%: 1.4% on average, so the third is left alone.
-        found = said(chances([0.999, 0.96, 0.999], 1.0, 1.0, 1.0))
+        found = said(chances([0.999, 0.96, 0.999], 1.0, 1.0))
         assert found.words == [CONTRADICTS, LESS, CONTRADICTS]
         assert found.false_accusations == pytest.approx(0.002)
         assert found.false_accusations / 2 <= FALSE_DISCOVERIES
 
     def test_no_weak_case_rides_along(self):
         """A hundred sure cases leave room for some at 90%: they are not accused for it."""
-        found = said(chances([1.0] * 100 + [0.9] * 5, 1.0, 1.0, 1.0))
+        found = said(chances([1.0] * 100 + [0.9] * 5, 1.0, 1.0))
         assert found.words == [CONTRADICTS] * 100 + [LESS] * 5
         assert found.false_accusations == 0
 
     def test_who_cannot_be_compared_is_not_judged(self):
-        found = said(chances([1.0, 0.0], 1.0, [1.0, 0.0], [1.0, 0.0]), covered=[False, False])
+        found = said(chances([1.0, 0.0], 1.0, [1.0, 0.0]), covered=[False, False])
         assert found.words == [UNSURE, UNSURE]
 
     @pytest.mark.parametrize("mirror", [0.02, 0.5])
     def test_where_the_others_may_be_right_nobody_is_judged(self, mirror):
-        found = said(chances([1.0, 0.0], 1.0, [1.0, 0.0], [1.0, 0.0]), mirror=mirror)
+        found = said(chances([1.0, 0.0], 1.0, [1.0, 0.0]), mirror=mirror)
         assert found.words == [UNSURE, UNSURE]
         assert found.false_accusations == 0
 
     def test_a_camp_that_is_hardly_right_makes_accusations_a_little_less_sure(self):
-        found = said(chances([1.0], 1.0, 1.0, 1.0), mirror=0.005)
+        found = said(chances([1.0], 1.0, 1.0), mirror=0.005)
         assert found.words == [CONTRADICTS]
         assert found.false_accusations == pytest.approx(0.005)
 
@@ -128,13 +129,11 @@ class TestDecide:
     def test_laws(self, seed):
         rng = np.random.default_rng(seed)
         count, order = 12, rng.permutation(12)
-        # Who hardly does better than guessing may be less reliable; those no better than .6 are below .7 too.
-        no_more = rng.uniform(size=count) ** 3
-        less = np.maximum(no_more, rng.uniform(size=count))
-        guessing = np.where(rng.uniform(size=count) < 0.5, 1 - 0.01 * rng.uniform(size=count), 0.1 * no_more)
-        given_ = Chances(
-            guessing, rng.uniform(size=count), less, no_more, rng.integers(1, 40, count).astype(float)
-        )
+        # Who hardly does better than guessing may be less reliable.
+        less = np.maximum(rng.uniform(size=count) ** 3, rng.uniform(size=count))
+        guessing = np.where(rng.uniform(size=count) < 0.5, 1 - 0.01 * rng.uniform(size=count), 0.1 * less)
+        rows = rng.integers(1, 40, count).astype(float)
+        given_ = Chances(guessing, rng.uniform(size=count), less, rows)
         blind, covered = rng.uniform(size=count) < 0.3, rng.uniform(size=count) < 0.8
         found = decide(given_, blind, covered)
         accused = np.isin(found.words, ACCUSED)

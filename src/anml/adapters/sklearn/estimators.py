@@ -170,8 +170,11 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         self.noise_ = float(1 - found.belief.p_correct.mean())
         self.contributors_ = contributor_frame(found)
         self.reputation_ = None if self.contributors_ is None else learned_frame(self.contributors_)
+        training = found.training and found.training._replace(y=self._named(found.training.y))
+        self.labels_ = y if training is None else training.y
         learner = seeded(clone(self._learner()), seed)
-        self.estimator_ = fit_weighted(learner, X, y, found.weighting, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        self.estimator_ = fit_weighted(learner, X, y, found.weighting, rng, training)
 
     @_delegates("predict")
     def predict(self, X: Any) -> Any:
@@ -204,8 +207,9 @@ class AnmlClassifier(ClassifierMixin, _Anml):
 
     Attributes
     ----------
-    weights_, kept_
-        Weight of each sample of `fit`, and whether it was trained on.
+    weights_, kept_, labels_
+        Weight of each sample of `fit`, whether its label is believed, and the label that it was trained on:
+        with the evidence recipe the likeliest one, where that given is likelier wrong than right.
     gate_
         Which branch decided, and the figures it decided on.
     contributors_
@@ -236,6 +240,9 @@ class AnmlClassifier(ClassifierMixin, _Anml):
         if len(self.classes_) < 2:
             raise InputError(f"only one class is present, {str(self.classes_[0])!r}; two classes are needed")
         return codes
+
+    def _named(self, codes: Any) -> Any:
+        return self.classes_[codes]
 
     @_delegates("predict_proba")
     def predict_proba(self, X: Any) -> Any:
@@ -270,3 +277,6 @@ class AnmlRegressor(RegressorMixin, _Anml):
         if np.abs(y).max() > LARGEST:
             raise InputError(f"y has values beyond {LARGEST:g}, as {y[np.abs(y).argmax()]:g}; scale them")
         return np.asarray(y, dtype=np.float64)
+
+    def _named(self, values: Any) -> Any:
+        return values

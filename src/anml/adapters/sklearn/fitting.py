@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from anml.core.domain import Weighting
 from anml.core.errors import UnsupportedError
 from anml.core.selection import draw
+from anml.core.weigh import TrainingLabels
 
 
 def seeded(learner: Any, seed: int) -> Any:
@@ -23,11 +24,15 @@ def seeded(learner: Any, seed: int) -> Any:
     return learner.set_params(**unset) if unset else learner
 
 
-def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator) -> Any:
+def fit_weighted(
+    learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.random.Generator,
+    training: TrainingLabels | None = None,
+) -> Any:  # fmt: skip
     """Fit on what was kept, on rows drawn by weight, or on everything with sample weights.
 
-    What was kept is weighed where the weighting says so and the learner takes weights. Where one class only
-    is left, and the learner needs two, that class is predicted for everything.
+    What was kept is weighed where the weighting says so and the learner takes weights; labels and weights for
+    `training` take the place of those of the weighting. Where one class only is left, and the learner needs
+    two, that class is predicted for everything.
     """
     name, weight = _weight_name(learner), {}
     if weighting.recipe.select == "weight":
@@ -40,7 +45,7 @@ def fit_weighted(learner: Any, X: Any, y: Any, weighting: Weighting, rng: np.ran
     if weighting.recipe.select == "draw":
         rows = draw(weighting.w, len(y), rng)
     else:
-        share = weighting.sample_weight()
+        y, share = (y, weighting.sample_weight()) if training is None else training
         rows = np.flatnonzero(share)
         if name is not None and np.ptp(share[rows]) > 0:
             weight = {name: share[rows]}

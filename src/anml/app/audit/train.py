@@ -82,7 +82,7 @@ def train_table(
     tick = ticker(progress, "final model", 1)
     tick(0)
     rng = np.random.default_rng(request.seed)
-    fitted = fit_weighted(learner, prepared.x, prepared.y, found.weighting, rng)
+    fitted = fit_weighted(learner, prepared.x, prepared.y, found.weighting, rng, found.training)
     tick(1)
     error = None
     if test is not None:

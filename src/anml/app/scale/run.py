@@ -33,7 +33,7 @@ from anml.app.scale.work import Fitted, tell_slice
 from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.core.people.belief import Around, Belief
-from anml.core.people.collective import Collective
+from anml.core.people.collective import NOWHERE
 from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
 from anml.core.words import counted
@@ -153,7 +153,7 @@ def judge_slices(
     if believed is None:
         how = write.Believing(*_judged(passes, job, first, around), scored, around)
     else:
-        judged = Judged(believed.contributors, Collective(0.0, 1.0), 0.0, believed.doubtful, 0.0, 0)
+        judged = Judged(believed.contributors, NOWHERE, 0.0, believed.doubtful, 0.0, 0)
         how = write.Believing(unfitted(passes, job, first), judged, None, scored, around, believed)
     totals: write.Totals = passes.sum("believing", write.total_slice, how)
     keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)

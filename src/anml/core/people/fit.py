@@ -26,12 +26,10 @@ from anml.core.people.rows import About, Rows, Side, rows_of
 
 # Sharp predictions with many wrong labels, and flat ones with few: temperature and log-odds to start from.
 STARTS = ((1.0, 2.5), (0.45, 1.2), (0.2, 0.8))
-# Passes, of which a third find the best start; below this mean change of beliefs the fit is done.
-PASSES, STILL = 40, 1e-4
+# Passes, of which a sixth find the best start; below this mean change of beliefs the fit is done.
+PASSES, STILL = 80, 1e-4
 # Rows that are enough to find where to start from.
 ENOUGH = 20_000
-# A hypothesis that is so many nats behind another after its first passes is not followed further.
-HOPELESS = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,22 +171,20 @@ def fit_table(
         if before is not None:
             earlier = _again(starts[f"{hypothesis} 0"], before[place].params)
             starts[f"{hypothesis} again"] = earlier
-    first = climb(starts, few, PASSES // 3)
+    first = climb(starts, few, PASSES // 6)
     found = {}
     for hypothesis in hypotheses:
         mine = [name for name in first if first[name].params.hypothesis == hypothesis]
         best = max(mine, key=lambda name: first[name].evidence)
         found[best] = first[best]
-    left = PASSES - PASSES // 3
+    left = PASSES - PASSES // 6
     if few is not table:
         again = {
             name: _again(begin(table, fit.params.hypothesis, *STARTS[0], hottest), fit.params)
             for name, fit in found.items()
         }
-        found, left = climb(again, table, PASSES // 3), left - PASSES // 3
-    best_yet = max(fit.evidence for fit in found.values())
-    hopeful = {name: fit.params for name, fit in found.items() if fit.evidence >= best_yet - HOPELESS}
-    found |= climb(hopeful, table, left)
+        found, left = climb(again, table, PASSES // 6), left - PASSES // 6
+    found |= climb({name: fit.params for name, fit in found.items()}, table, left)
     return found, _weights(list(found.values()))
 
 

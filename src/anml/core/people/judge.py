@@ -55,7 +55,8 @@ def judge(
     owner: Ints | None = None, spared: Ints | None = None,
 ) -> Judged:  # fmt: skip
     """Judge people by what all rows tell; see `believe` for the parameters."""
-    error = collective_error(float(told.single[0] / told.single[1]), told.known)
+    classes = len(told.people.share)
+    error = collective_error(told.crowd, classes)
     judged, mirror, doubtful = None, 0.0, None
     if people:
         sums, types = told.people, mixed(weights, [fit.params.types for fit in fits])
@@ -71,9 +72,7 @@ def judge(
             spared = None if spared is None else spared[owner]
             judged = _as_of_late(judged, judge_people(*parts, error, around.at(owner), spared)[0], owner)
     unknown, labels, right, rest = told.right
-    classes = len(told.people.share)
-    mean = error.truth(np.array([[unknown / max(labels, 1), *[0.0] * (classes - 1)]]))[0, 0]
-    mean = float((mean * labels + right) / (labels + rest))
+    mean = (error.share(unknown / max(labels, 1), classes) * labels + right) / (labels + rest)
     if judged is not None and mirror >= 0.5:
         # Of either side everybody may be right: what is said of one may be true of the other.
         each = {name: getattr(judged, name) for name in OPEN}
@@ -149,7 +148,7 @@ def judge_people(
     alike = bool(open_) and verdicts.in_the_same_way(sums.confused, against)
     mirror = verdicts.mirrored(against, voices, alike)
     stands = worth.standing(found, rate, len(sums.share))
-    drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share)).posterior()
+    drawn = worth.standing(found._replace(right=found.drawn), rate, len(sums.share), these=True).posterior()
     # What is known of enough of somebody's rows needs nobody near.
     covered = None if around.covered is None else around.covered | (sums.known >= verdicts.ENOUGH_ROWS)
     judged = judged_by(found, stands, drawn, types[:, 1] > types[:, 2], covered, mirror, spared=spared)
@@ -203,8 +202,7 @@ def judged_by(
     chances = verdicts.Chances(
         stands.below(guessed + worth.HARDLY * (1 - guessed)),
         stands.below(guessed) if against is None else against,
-        stands.below(guessed[:, None] + verdicts.CLEARLY_LESS * above),
-        stands.below(guessed[:, None] + verdicts.NO_LESS * above),
+        stands.below(guessed[:, None] + verdicts.WELL_BELOW * above),
         found.rows,
     )
     covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
@@ -214,7 +212,7 @@ def judged_by(
     # Of who is alone so many rows must be known that nobody else is needed.
     lacking = np.ceil(verdicts.ENOUGH_ROWS - found.known * found.rows).astype(np.int64)
     settled = np.maximum(_settled_by(found, words), np.where(covered, 0, lacking))
-    rest = stands.expected.mean(axis=1), *_resting_on(found), settled, false
+    rest = stands.usual(), *_resting_on(found), settled, false
     return Contributor(words, mean, low, high, kappa, kappa_low, kappa_high, *rest)
 
 
@@ -242,9 +240,7 @@ def _settled_by(found: Worth, words: list[str]) -> Ints:
     running = np.cumsum(found.right, axis=1)
     for k in np.flatnonzero([word == UNSURE for word in words]):
         above = max(float(found.expected[k] - found.guessed[k]), 0.0)
-        less, no_less = (
-            found.guessed[k] + part * above for part in (verdicts.CLEARLY_LESS, verdicts.NO_LESS)
-        )
+        limit = found.guessed[k] + verdicts.WELL_BELOW * above
         rates = GRID[np.minimum((running[k] < DRAWS[:, None]).sum(axis=1), len(GRID) - 1)]
         logs = rates[:, None] * np.log(GRID) + (1 - rates[:, None]) * np.log1p(-GRID)
         tried = np.unique(np.geomspace(1, max(10 * found.rows[k], 1000), 60).astype(np.int64))
@@ -253,8 +249,8 @@ def _settled_by(found: Worth, words: list[str]) -> Ints:
             # A known label takes the place of what the row said before.
             left = max(1 - many / found.rows[k], 0.0) * np.log(found.alone[k] + 1e-300)
             after = special.softmax(many * logs + left + np.log(found.prior[k] + 1e-300), axis=1)
-            good = after[:, no_less > GRID].sum(axis=1) <= 1 - verdicts.PROBABLY
-            if np.mean(good | (after[:, less > GRID].sum(axis=1) >= verdicts.SURELY)) >= verdicts.SURELY:
+            less = after[:, limit > GRID].sum(axis=1)
+            if np.mean((less <= 1 - verdicts.PROBABLY) | (less >= verdicts.SURELY)) >= verdicts.SURELY:
                 out[k] = many
                 break
     return out

@@ -7,7 +7,7 @@ import numpy as np
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people import verdicts, worth
 from anml.core.people.belief import Contributor
-from anml.core.people.collective import Collective
+from anml.core.people.collective import NOWHERE
 from anml.core.people.judge import judged_by
 from anml.core.people.numbers import NumericFit
 from anml.core.people.params import SKILL
@@ -42,7 +42,7 @@ def judge_numbers(
     )  # fmt: skip
     blind, other = fit.types[:, 1] > fit.types[:, 2], fit.types[:, 2]
     against = (other > 0.5).astype(np.float64)
-    exact = worth.standing(found, Collective(0.01, 100.0), 2)
+    exact = worth.standing(found, NOWHERE, 2)
     judged = judged_by(
         found, exact, exact.posterior(), blind, covered, verdicts.mirrored(against, rows), other
     )

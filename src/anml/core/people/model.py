@@ -40,6 +40,9 @@ from anml.core.people.params import (
 )
 from anml.core.people.rows import Rows, newton
 
+# Errors on an item that go together by less than this hardly matter.
+LITTLE = 0.05
+
 
 def e_step(params: Params, rows: Rows, before: Posterior | None) -> tuple[Posterior, Statistics]:
     """Posterior of the truth of some rows, and their sums; `before` is the posterior of the last pass."""
@@ -111,8 +114,8 @@ def tried(params: Params) -> list[Params]:
         colder, hotter = params.temperature / factor, params.temperature * factor
         varied.append([{"temperature": t} for t in (max(colder, COLDEST), min(hotter, params.hottest))])
     if params.shared and params.steps >= FIRST:
-        options = (params.together / 1.5 - 0.02, params.together * 1.5 + 0.03)
-        varied.append([{"together": t} for t in options if 0 <= t < 1])
+        near = [(params.together + LITTLE) * f - LITTLE for f in (factor**-2, factor**2)]
+        varied.append([{"together": max(t, 0.0)} for t in near if t < 1])
     if len(params.size) > 1 and not params.noise_free:
         for name in ("skill", "alike"):
             options = (getattr(params, name) * 0.5, getattr(params, name) * 2)

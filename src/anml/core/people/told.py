@@ -8,7 +8,7 @@ import numpy as np
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people import worth
 from anml.core.people.belief import mixed
-from anml.core.people.collective import known_errors
+from anml.core.people.collective import Crowd, told_of_crowd
 from anml.core.people.fit import Fit
 from anml.core.people.model import e_step, posterior
 from anml.core.people.params import PSEUDO, Params
@@ -20,9 +20,7 @@ class Told(NamedTuple):
     """What rows tell before people are judged: sums, which add up over slices.
 
     `people`: what they say of contributors.
-    `single`: wrong labels of items with several that are expected of ordinary contributors, and all their
-    labels.
-    `known`: known items that the crowd gets wrong, of those where it is clear.
+    `crowd`: what they say of errors that all make together.
     `right`: rights expected among labels of which nothing is known, how many these are, and both of the
     others.
     `contradicted`: labels that are not what all else says is likeliest.
@@ -32,8 +30,7 @@ class Told(NamedTuple):
     """
 
     people: Tally
-    single: Floats
-    known: Floats
+    crowd: Crowd
     right: Floats
     contradicted: int
     voices: Floats
@@ -47,12 +44,12 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
     ordinary = mixed(weights, [fit.params.types[:, 0] for fit in fits])[rows.who] + 1e-9
     right, known = said[np.arange(rows.n), rows.y], known_rows(rows)
     several = rows.votes > 1 if rows.shared else np.zeros(rows.n, dtype=bool)
+    single = np.array([ordinary.sum(), ordinary @ several, (ordinary * several) @ (1 - right)])
     contradicted = seen.argmax(axis=1) != rows.y
     excused = np.where(several | known, 0.0, contradicted - (1 - right))
     return Told(
         worth.tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
-        np.array([(ordinary * several) @ (1 - right), ordinary.sum()]),
-        known_errors(*_known_items(rows, fits, weights)),
+        told_of_crowd(single, said, *_known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
         int(contradicted.sum()),
         np.bincount(rows.who, rows.vote_weight if rows.shared else None, rows.count).astype(np.float64),

@@ -17,9 +17,8 @@ from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 
 # Expected share of false accusations among all that are made.
 FALSE_DISCOVERIES = 0.01
-# Shares of others' kappa on comparable rows: less than the first is less reliable, more than the second
-# reliable.
-CLEARLY_LESS, NO_LESS = 0.7, 0.6
+# Share of others' kappa on comparable rows that parts reliable from less reliable.
+WELL_BELOW = 2 / 3
 # Probability at which somebody is called reliable, and at least less reliable or accused.
 PROBABLY, SURELY = 0.9, 0.95
 # Log-odds beforehand of somebody being of one of two kinds that are not of the population.
@@ -37,15 +36,13 @@ class Chances(NamedTuple):
 
     `guessing`: that labels are hardly better than guessing.
     `against`: that labels are right less often than by chance.
-    `less`, `no_more`: that kappa is below `CLEARLY_LESS`, and below `NO_LESS`, of what others have on
-    comparable rows.
+    `less`: that kappa is below `WELL_BELOW` of what others have on comparable rows.
     `rows`: how many labels there are.
     """
 
     guessing: Floats
     against: Floats
     less: Floats
-    no_more: Floats
     rows: Floats
 
 
@@ -70,7 +67,7 @@ def decide(
     Examples
     --------
     >>> guessing, less, rows = np.array([[0, 1, 1, 0], [0, 1, 1, 0.6], [50, 50, 5, 50]])
-    >>> chances = Chances(guessing, np.array([0, 1, 0, 0]), less, less / 2, rows)
+    >>> chances = Chances(guessing, np.array([0, 1, 0, 0]), less, rows)
     >>> nobody, all_ = np.zeros(4, dtype=bool), np.ones(4, dtype=bool)
     >>> decide(chances, nobody, all_).words
     ['reliable', 'contradicts the others', 'less reliable', 'cannot tell']
@@ -82,7 +79,7 @@ def decide(
     accused = discovered(surely * worse)
     against = (chances.against > 0.5) & ~blind
     words = np.full(len(surely), UNSURE, dtype=object)
-    words[(chances.no_more <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE
+    words[(chances.less <= 1 - PROBABLY) & (chances.guessing <= 1 - PROBABLY)] = RELIABLE
     words[chances.less >= SURELY] = LESS
     words[~covered | ((why == TWO_ACCOUNTS) & (surely < SURELY))] = UNSURE
     if mirrored > FALSE_DISCOVERIES:

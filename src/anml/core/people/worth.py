@@ -189,6 +189,10 @@ class WorthAtRates(NamedTuple):
         limit = np.broadcast_to(limit[:, None] if limit.ndim == 1 else limit, self.weight.shape[:2])
         return np.asarray((self.weight * (self.right < limit[:, :, None])).sum(axis=(1, 2)))
 
+    def usual(self) -> Floats:
+        """What others get right on comparable rows, whatever the rate (K,)."""
+        return np.asarray((self.expected * self.weight.sum(axis=2)).sum(axis=1))
+
     def posterior(self) -> Floats:
         """Probability of each share of right labels, whatever the rate (K, grid)."""
         cells = len(GRID)
@@ -212,15 +216,21 @@ def interval(posterior: Floats, confidence: float = 0.95) -> tuple[Floats, Float
     return first * step, (last[np.arange(count), first] + 1) * step
 
 
-def standing(worth: Worth, collective: Collective, classes: int) -> WorthAtRates:
+def standing(worth: Worth, collective: Collective, classes: int, these: bool = False) -> WorthAtRates:
     """Worth against the truth: what careful people of the crowd would say is wrong at an unknown rate.
 
-    Where the truth is known, nobody's opinion stands for it.
+    Where the truth is known, nobody's opinion stands for it. Of `these` very rows, those that the crowd gets
+    wrong are as many as chance has it.
     """
-    rates, weight = collective.quadrature()
-    told = worth.known if worth.known.any() else worth.known[:1]
+    rates, weight = collective.rates[None, :], collective.weight
+    if these:
+        # A normal deviate in three points: Gauss and Hermite's.
+        chance = np.sqrt(3 * np.maximum(rates * (1 - rates), 0) / np.maximum(worth.rows, 1)[:, None])
+        rates = np.concatenate([np.broadcast_to(rates, chance.shape), rates - chance, rates + chance], axis=1)
+        weight = np.concatenate([weight * 2 / 3, weight / 6, weight / 6])
+    told = worth.known if worth.known.any() else worth.known[: len(rates)]
     g = np.asarray((1 - told)[:, None] * rates)
     hit = g / max(classes - 1, 1)
-    right = GRID * (1 - g)[:, :, None] + (1 - GRID) * hit[:, :, None]
+    right = np.clip(GRID * (1 - g)[:, :, None] + (1 - GRID) * hit[:, :, None], 0.0, 1.0)
     expected = worth.expected[:, None] * (1 - g) + (1 - worth.expected[:, None]) * hit
     return WorthAtRates(right, worth.right[:, None, :] * weight[None, :, None], expected)
