@@ -6,11 +6,10 @@ And that nothing lies in the database which could answer in the place of the led
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from anml.core.canonical import Tree, sha256
 from anml.core.errors import IntegrityError
@@ -19,7 +18,7 @@ from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
-from anml.ledger.schema import GUARD, VERSION, document, event, guard_names, meta, metadata
+from anml.ledger.schema import GUARD, VERSION, create_all, document, event, meta, metadata
 from anml.ledger.state import State
 
 MANIFEST = "manifest"
@@ -128,7 +127,7 @@ _HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ",
 
 
 def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
-    own = _texts(connection.dialect)
+    own = _texts()
     objects = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master").all()
     found = {name: sql or "" for kind, name, _, sql in objects if kind == "table"}
     for table in metadata.sorted_tables:
@@ -147,14 +146,15 @@ def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
         yield f"SQLite's own integrity check fails: {checked[0]}"
 
 
-@lru_cache(maxsize=2)
-def _texts(dialect: sa.Dialect) -> dict[str, str]:
-    """What makes the tables, indexes and guards of a ledger, by their names."""
-    made = guard_names(dialect.name)
-    for table in metadata.sorted_tables:
-        made[table.name] = str(CreateTable(table).compile(dialect=dialect))
-        made |= {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes}
-    return {name: _squeezed(text) for name, text in made.items()}
+@cache
+def _texts() -> dict[str, str]:
+    """What makes the tables, indexes and guards of a new ledger, by their names, as SQLite keeps it."""
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_all(connection)
+        made = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
+    engine.dispose()
+    return {name: _squeezed(sql) for name, sql in made}
 
 
 def _squeezed(sql: str) -> str:

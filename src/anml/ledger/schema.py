@@ -86,12 +86,6 @@ def _guards(dialect: str) -> list[str]:
     ]
 
 
-def guard_names(dialect: str) -> dict[str, str]:
-    """The triggers of a ledger: what makes them, by their names."""
-    made = [statement for statement in _guards(dialect) if statement.startswith("CREATE TRIGGER")]
-    return {statement.split()[2]: " ".join(statement.split()) for statement in made}
-
-
 # Schemas 1 to 3 knew neither signatures of staff nor the seal; a log without them cannot be given any.
 VERSION = 4
 

@@ -20,7 +20,6 @@ from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
 from anml.ledger import book, kinds, people
 from anml.ledger.audit import MANIFEST
-from anml.ledger.book import words
 from anml.ledger.log import Event, seconds
 from anml.ledger.money_parts import Settlement, Settlements
 from anml.ledger.rules_money import one_line, returned
@@ -275,7 +274,7 @@ def _kept(
             )
         if not because.strip():
             raise InputError("say --because, for the contributor, why an amount stays held")
-        made[pid] = {"evidence": list(flags), **words(tx, pid, because)}
+        made[pid] = {"evidence": list(flags), **book.words(tx, pid, because)}
         waiting[pid] = "a flag is open: held by your decision"
     if strangers := set(hold) - set(flagged):
         raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")

@@ -10,6 +10,7 @@ from anml.core.words import counted
 from anml.intake.contributions import read_typed
 from anml.ledger import evidence, people, two_people
 from anml.ledger.kinds import ERASED
+from anml.ledger.parts import People
 from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
@@ -61,6 +62,9 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
     What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.
     """
     found = ledger.rehearse(lambda tx: _uses(tx, pid))
+    if found["contributor"] in ledger.listed(People).erased:
+        # Once more, for what could not be reached then.
+        return found | {"unreached": people.scrubbed(ledger)}
     open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
     open_ += ["an appeal"] if found["asks"] else []
     if open_ and not anyway:
@@ -78,7 +82,8 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
 
 def _uses(tx: Writer, pid: str) -> dict[str, Any]:
     state = tx.verified().state
-    state.people.require(pid)
+    if pid not in state.people.erased:
+        state.people.require(pid)
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
     settled = {s.id: s for s in state.settlements.found.values()}
     used = [sid for sid, one in state.trail.own if one in everybody]
