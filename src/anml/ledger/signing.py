@@ -53,18 +53,21 @@ class Signers:
         """Who acts where nobody is named: by ANML_BY, or whose key alone is at hand of all of the staff."""
         if self.name or os.environ.get("ANML_BY"):
             return staff_id(self.name or os.environ["ANML_BY"])
-        could = sorted(member.name for member in staff.active if self._has(member.name, member.public))
+        if self.file:
+            # The file that was given signs, and nothing else; its password is asked for once.
+            own = from_file(self.file, self.password)
+            self._known[own.public] = own
+            could = [member.name for member in staff.active if member.public == own.public]
+        else:
+            could = sorted(m.name for m in staff.active if self._files(m.name) or from_agent(m.public))
         if len(could) != 1:
             named = f": the keys of {' and '.join(could)} are at hand" if could else ""
             raise InputError(f"say who you are with --by: a staff identifier{named}")
         return could[0]
 
-    def _has(self, name: str, public: bytes) -> bool:
-        """Whether the key of somebody could sign here."""
-        if any((folder / f"{name}.pem").is_file() for folder in self.folders):
-            return True
-        own = self.file is not None and from_file(self.file, self.password).public == public
-        return own or from_agent(public) is not None
+    def _files(self, name: str) -> list[Path]:
+        own = (folder / f"{name}.pem" for folder in self.folders)
+        return [path for path in own if path.is_file()]
 
     def find(self, name: str, public: bytes) -> Signer:
         """The key registered for somebody; an error where it is not at hand."""
@@ -73,15 +76,14 @@ class Signers:
         return self._known[public]
 
     def _look(self, name: str, public: bytes) -> Signer:
-        own = [folder / f"{name}.pem" for folder in self.folders]
-        for path in [self.file] if self.file else [path for path in own if path.is_file()]:
+        for path in [self.file] if self.file else self._files(name):
             found = from_file(path, self.password)
             if found.public != public:
                 raise IntegrityError(f"{path} is not the key that is registered for {name!r}")
             return found
         found_there = from_agent(public)
         if found_there is None:
-            place = f"{own[0]}, " if own else ""
+            place = f"{self.folders[0] / name}.pem, " if self.folders else ""
             raise InputError(f"the key of {name!r} is not at hand: not in {place}--sign FILE or an SSH agent")
         return found_there
 

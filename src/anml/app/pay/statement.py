@@ -41,7 +41,7 @@ class Scene:
         self.own: dict[str, list[Event]] = defaultdict(list)
         for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
             self.own[e.subject].append(e)
-        self.manifest = read_manifest(reading.document, found)
+        self.manifest, self.below = read_manifest(reading.document, found), state.below(found)
         self.lines, self.head = line_tree(self.manifest), canonical(head(self.manifest)).decode()
         self.known = standings(state, at, domain, policy, without=sid)
         self.vouched = evidence.of(state, at=self.now, rule=(policy or Policy()).trust)
