@@ -164,13 +164,15 @@ def _squeezed(sql: str) -> str:
 
 # Everything that could change what a query of these tables answers: what kind of thing, and its name.
 _BESIDE = """
-SELECT t.name, 'relation of kind ' || c.relkind::text, c.relname::text FROM own t
-  JOIN pg_catalog.pg_class c ON c.oid = t.oid LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
-  WHERE c.relkind <> 'r' OR c.relpersistence <> 'p' OR m.amname <> 'heap'
-UNION ALL SELECT t.name, 'row security', c.relname::text FROM own t
-  JOIN pg_catalog.pg_class c ON c.oid = t.oid WHERE c.relrowsecurity OR c.relforcerowsecurity
-UNION ALL SELECT t.name, 'schema', n.nspname::text FROM own t JOIN pg_catalog.pg_class c ON c.oid = t.oid
-  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> pg_catalog.current_schema()
+WITH own AS (SELECT name, c.* FROM pg_catalog.unnest(CAST(:names AS text[])) AS name
+  JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(name))
+SELECT t.name, 'relation of kind ' || t.relkind::text, t.relname::text FROM own t
+  LEFT JOIN pg_catalog.pg_am m ON m.oid = t.relam
+  WHERE t.relkind <> 'r' OR t.relpersistence <> 'p' OR m.amname <> 'heap'
+UNION ALL SELECT t.name, 'row security', t.relname::text FROM own t
+  WHERE t.relrowsecurity OR t.relforcerowsecurity
+UNION ALL SELECT t.name, 'schema', n.nspname::text FROM own t
+  JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace WHERE n.nspname <> pg_catalog.current_schema()
 UNION ALL SELECT t.name, 'rule', r.rulename::text FROM own t
   JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid
 UNION ALL SELECT t.name, 'policy', p.polname::text FROM own t
@@ -190,8 +192,7 @@ UNION ALL SELECT t.name, 'trigger', g.tgname::text FROM own t
   JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid
   WHERE NOT (g.tgisinternal AND f.pronamespace = 'pg_catalog'::regnamespace)
     AND NOT (g.tgname = t.name || '_append_only' AND f.proname = 'anml_append_only' AND g.tgtype = 58
-    AND f.prosrc = :guard
-    AND f.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = t.oid))
+    AND f.prosrc = :guard AND f.pronamespace = t.relnamespace)
 UNION ALL SELECT t.name, 'index', c.relname::text FROM own t JOIN pg_catalog.pg_index x ON x.indrelid = t.oid
   JOIN pg_catalog.pg_class c ON c.oid = x.indexrelid
   WHERE c.relname || ' ' || pg_catalog.split_part(pg_catalog.pg_get_indexdef(c.oid), ' USING ', 2)
@@ -209,10 +210,6 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
     indexes = {f"{table.name}_pkey": list(table.primary_key.columns) for table in tables}
     indexes |= {str(index.name): list(index.columns) for table in tables for index in table.indexes}
     indexes["event_key_key"] = [event.c.key]
-    head = (
-        "WITH own AS (SELECT name, pg_catalog.to_regclass(name)::oid AS oid "
-        "FROM pg_catalog.unnest(CAST(:names AS text[])) AS name) "
-    )
     values = {
         "refers": "FOREIGN KEY (seq) REFERENCES event(seq)",
         "guard": GUARD,
@@ -224,6 +221,6 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
             for column in table.columns
         ],
     }
-    query = sa.text((head + _BESIDE).replace("::", "\\:\\:"))
+    query = sa.text(_BESIDE.replace("::", "\\:\\:"))
     for table, what, name in connection.execute(query, values).all():
         yield f"the {what} {name} of {table} is none of the ledger's"

@@ -73,8 +73,6 @@ class Writer:
         self, kind: str, key: str, subject: str, body: dict[str, Any], settlement: str = "", by: str = ""
     ) -> Event:
         """Append one event, with the money it moves; the key must be new (see `repeated`)."""
-        if key in self.reading.keys:
-            raise ConflictError(f"the key {key!r} was used before for another entry")
         if kind in kinds.VERIFIED:
             self.verified()
         self._check_clock(kind, body)
@@ -85,6 +83,8 @@ class Writer:
             first, root = self.state.covering(made.seq)
             made = made._replace(first=first, root=root)
         made = made._replace(postings=tuple(self.state.check(made)))
+        if key in self.reading.keys:
+            raise ConflictError(f"the key {key!r} was used before for another entry")
         if by:
             member = self.state.signer(made)
             signer = self.ledger.signers.find(by, member.public)
