@@ -203,7 +203,11 @@ class Reading:
             self.problems.append(f"entry {row.seq} uses the key of an earlier one")
         self._note(found)
         try:
-            self._follow(found)
+            moved = self.state.check(found)
+            self.state.check_signature(found)
+            if tuple(moved) != found.postings:
+                raise ValueError("it moves other money than its step does")
+            self.state.accept(found)
         except AnmlError as error:
             self._refuse(row.seq, found, str(error))
         except UNREADABLE as error:
@@ -215,13 +219,6 @@ class Reading:
             self.times = []
         if not self.times or found.at > self.times[-1][0]:
             self.times.append((found.at, found.seq))
-
-    def _follow(self, found: Event) -> None:
-        moved = self.state.check(found)
-        self.state.check_signature(found)
-        if tuple(moved) != found.postings:
-            raise ValueError("it moves other money than its step does")
-        self.state.accept(found)
 
     def _refuse(self, seq: int, found: Event, why: str) -> None:
         self.problems.append(f"entry {seq}, {found.kind}: {why}")

@@ -71,21 +71,17 @@ class Signers:
 
     def find(self, name: str, public: bytes) -> Signer:
         """The key registered for somebody; an error where it is not at hand."""
-        if public not in self._known:
-            self._known[public] = self._look(name, public)
-        return self._known[public]
-
-    def _look(self, name: str, public: bytes) -> Signer:
-        for path in [self.file] if self.file else self._files(name):
-            found = from_file(path, self.password)
-            if found.public != public:
-                raise IntegrityError(f"{path} is not the key that is registered for {name!r}")
-            return found
-        found_there = from_agent(public)
-        if found_there is None:
+        if public in self._known:
+            return self._known[public]
+        files = [self.file] if self.file else self._files(name)
+        found = from_file(files[0], self.password) if files else from_agent(public)
+        if found is None:
             place = f"{self.folders[0] / name}.pem, " if self.folders else ""
             raise InputError(f"the key of {name!r} is not at hand: not in {place}--sign FILE or an SSH agent")
-        return found_there
+        if found.public != public:
+            raise IntegrityError(f"{files[0]} is not the key that is registered for {name!r}")
+        self._known[public] = found
+        return found
 
 
 def from_key(key: Ed25519PrivateKey) -> Signer:

@@ -34,9 +34,8 @@ def map_accounts(
     tx: Writer, pairs: list[tuple[str, str]], by: str | None = None
 ) -> tuple[dict[str, str], list[int]]:
     """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
-    owners = {owner for _, owner in pairs if ":" in owner}
     known = {}
-    for owner in sorted(owners):
+    for owner in sorted({owner for _, owner in pairs if ":" in owner}):
         source, _, name = owner.partition(":")
         known[owner] = people.register(tx, place_id(source), [name])[name]
     evidence.taken(tx, "import", "", by)
