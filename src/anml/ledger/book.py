@@ -129,7 +129,7 @@ def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
     tx.verified()
     who = tx.who(by)
-    last = next(reversed(tx.state.disputes.found.get(sid, {}).get(pid, [])), None)
+    last = next(reversed(tx.state.disputes.of(sid, pid)), None)
     body = {"correction": last.answer.correction if last and last.answer else 0}
     name = f"dispute/{key}/resolved"
     if last and last.resolved and (repeated := tx.repeated(kinds.RESOLVED, name, pid, body, who)):

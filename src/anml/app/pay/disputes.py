@@ -78,7 +78,7 @@ def answer(
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
     given = Answer(outcome, reason, tx.who(by), correction, text)
-    name = f"{sid}/{pid}/{outcome}/{given.by}/{_times(tx, sid, pid)}"
+    name = f"{sid}/{pid}/{outcome}/{given.by}/{len(tx.state.disputes.of(sid, pid))}"
     return given, book.answer(tx, sid, pid, given, name)
 
 
@@ -89,13 +89,9 @@ def resolve(
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
     check_seen(seen, resolution, tx, sid, pid, by)
     # A contributor may dispute twice; each time is its own step.
-    name = f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+    name = f"{sid}/{pid}/{tx.who(by)}/{len(tx.state.disputes.of(sid, pid))}"
     made = book.resolve(tx, sid, pid, by, name)
     return made, tx.state.settlements.get(sid).currency
-
-
-def _times(tx: Writer, sid: str, pid: str) -> int:
-    return len(tx.state.disputes.found.get(sid, {}).get(pid, []))
 
 
 def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:
@@ -124,7 +120,7 @@ def _lines(
     given = state.credits_of(found)
     for line in manifest["contributors"]:
         pid = line["pid"]
-        own = asked.found.get(found.id, {}).get(pid, [])
+        own = asked.of(found.id, pid)
         kept = asked.kept.get((found.id, pid))
         yield {
             "settlement": found.id, "project": found.project, "state": found.state, "contributor": pid,

@@ -64,7 +64,7 @@ def reasons(
     if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
         words = f": {said}" if (said := scene.words.get(last.body["paper"])) else ""
         found.append(f"Held over a flag, as {last.by} decided on {last.at[:10]}{words}.")
-    mine = scene.disputes(line["pid"])
+    mine = scene.asked.of(scene.settlement.id, line["pid"])
     if mine and not mine[-1].closed:
         found.append("A dispute is open; the held amount waits.")
     elif mine and mine[-1].answer:
