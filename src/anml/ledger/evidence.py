@@ -12,9 +12,10 @@ from anml.core.signals.policy import EVIDENCE, Evidence, EvidenceEntry, TrustRul
 from anml.ledger import kinds, people
 from anml.ledger.log import Event, moment, seconds, stamp
 from anml.ledger.parts import Keys, People
+from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog, Record
 from anml.ledger.signing import EVERYTHING, PROPERTIES, Attestation, batch_scope, read_attestation, unwrap
-from anml.ledger.state import State, Where, loaded
+from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
 
 
@@ -110,8 +111,9 @@ def by_scope(records: Iterable[Evidence]) -> dict[str, list[Evidence]]:
     return found
 
 
-def entries(state: State, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
+def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
+    state = reading.state
     weighed = {e.id: e for found in of(state, pids).values() for e in found}
     records = (one for one in state.evidence.found if one.seq in weighed)
     return {

@@ -77,7 +77,7 @@ def vouch(
         shown = names.replace(known)
         rows = with_signals(reading.state, _keyed(frame, shown, item, source), at, domain, policy)
         everybody = standings(reading.state, at, domain, policy)
-        entries = evidence.entries(reading.state, known.values())
+        entries = evidence.entries(reading, known.values())
     unknown = tuple(sorted(set(names) - set(known)))
     standing = {pid: everybody[pid] for pid in sorted(set(known.values()))}
     called = {pid: name for name, pid in known.items() if name != pid}

@@ -10,7 +10,6 @@ from anml.core.words import counted
 from anml.intake.contributions import read_typed
 from anml.ledger import evidence, people, two_people
 from anml.ledger.kinds import ERASED
-from anml.ledger.parts import People
 from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import Writer
@@ -60,8 +59,8 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
 
     What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.
     """
-    found = ledger.rehearse(lambda tx: _uses(tx, pid))
-    if found["contributor"] in ledger.listed(People).erased:
+    found, again = ledger.rehearse(lambda tx: (_uses(tx, pid), pid in tx.state.people.erased))
+    if again:
         # Once more, for what could not be reached then.
         return found | {"unreached": people.scrubbed(ledger)}
     open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
