@@ -62,7 +62,7 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
     found, again = ledger.rehearse(lambda tx: (_uses(tx, pid), pid in tx.state.people.erased))
     if again:
         # Once more, for what could not be reached then.
-        return found | {"unreached": people.scrubbed(ledger)}
+        return found | {"unreached": [] if ledger.dry_run else people.scrubbed(ledger)}
     open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
     open_ += ["an appeal"] if found["asks"] else []
     if open_ and not anyway:
