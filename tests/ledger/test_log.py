@@ -30,6 +30,7 @@ entries = st.builds(
     hash=st.binary(max_size=32),
     by=text,
     sig=text,
+    first=st.integers(0, 2**40),
 )
 
 

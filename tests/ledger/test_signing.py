@@ -121,3 +121,21 @@ def test_a_key_that_was_named_counts_as_at_hand(tmp_path, monkeypatch):
     (tmp_path / "mine.pem").write_bytes(keys.private_pem(private("bob"), "secret"))
     signers = Signers((), tmp_path / "mine.pem", password=lambda path: "secret")
     assert signers.acting(staff) == "bob"
+
+
+def test_only_the_file_that_was_given_signs_and_its_password_is_asked_for_once(tmp_path, monkeypatch):
+    for name in ("ANML_BY", "SSH_AUTH_SOCK"):
+        monkeypatch.delenv(name, raising=False)
+    staff = Hand(staff=("bob", "cat")).state.staff
+    keys.create_signer(tmp_path / "ann.pem")
+    (tmp_path / "mine.pem").write_bytes(keys.private_pem(private("cat"), "secret"))
+    asked: list[object] = []
+
+    def password(path):
+        asked.append(path)
+        return "secret"
+
+    signers = Signers((tmp_path,), tmp_path / "mine.pem", password=password)
+    assert signers.acting(staff) == "cat"
+    assert signers.find("cat", staff.member("cat").public).public == staff.member("cat").public
+    assert len(asked) == 1

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +38,10 @@ def safe_cell(value: object) -> str:
     return "'" + text if text.startswith(FORMULA) else text
 
 
-def to_csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Rows as CSV, every text cell made safe."""
+def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
+    """Rows by the names of their columns, the same in each, as CSV; every text cell made safe."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([safe_cell(cell) for cell in header])
-    writer.writerows([safe_cell(cell) for cell in row] for row in rows)
+    for row in (*rows[:1], *(row.values() for row in rows)):
+        writer.writerow([safe_cell(cell) for cell in row])
     return out.getvalue()

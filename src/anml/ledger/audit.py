@@ -6,11 +6,10 @@ And that nothing lies in the database which could answer in the place of the led
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from anml.core.canonical import Tree, sha256
 from anml.core.errors import IntegrityError
@@ -19,7 +18,7 @@ from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
-from anml.ledger.schema import GUARD, VERSION, document, event, guard_names, meta, metadata
+from anml.ledger.schema import GUARD, VERSION, create_all, document, event, meta, metadata
 from anml.ledger.state import State
 
 MANIFEST = "manifest"
@@ -128,7 +127,7 @@ _HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ",
 
 
 def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
-    own = _texts(connection.dialect)
+    own = _texts()
     objects = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master").all()
     found = {name: sql or "" for kind, name, _, sql in objects if kind == "table"}
     for table in metadata.sorted_tables:
@@ -147,14 +146,15 @@ def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
         yield f"SQLite's own integrity check fails: {checked[0]}"
 
 
-@lru_cache(maxsize=2)
-def _texts(dialect: sa.Dialect) -> dict[str, str]:
-    """What makes the tables, indexes and guards of a ledger, by their names."""
-    made = guard_names(dialect.name)
-    for table in metadata.sorted_tables:
-        made[table.name] = str(CreateTable(table).compile(dialect=dialect))
-        made |= {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes}
-    return {name: _squeezed(text) for name, text in made.items()}
+@cache
+def _texts() -> dict[str, str]:
+    """What makes the tables, indexes and guards of a new ledger, by their names, as SQLite keeps it."""
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_all(connection)
+        made = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
+    engine.dispose()
+    return {name: _squeezed(sql) for name, sql in made}
 
 
 def _squeezed(sql: str) -> str:
@@ -164,13 +164,15 @@ def _squeezed(sql: str) -> str:
 
 # Everything that could change what a query of these tables answers: what kind of thing, and its name.
 _BESIDE = """
-SELECT t.name, 'relation of kind ' || c.relkind::text, c.relname::text FROM own t
-  JOIN pg_catalog.pg_class c ON c.oid = t.oid LEFT JOIN pg_catalog.pg_am m ON m.oid = c.relam
-  WHERE c.relkind <> 'r' OR c.relpersistence <> 'p' OR m.amname <> 'heap'
-UNION ALL SELECT t.name, 'row security', c.relname::text FROM own t
-  JOIN pg_catalog.pg_class c ON c.oid = t.oid WHERE c.relrowsecurity OR c.relforcerowsecurity
-UNION ALL SELECT t.name, 'schema', n.nspname::text FROM own t JOIN pg_catalog.pg_class c ON c.oid = t.oid
-  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> pg_catalog.current_schema()
+WITH own AS (SELECT name, c.* FROM pg_catalog.unnest(CAST(:names AS text[])) AS name
+  JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(name))
+SELECT t.name, 'relation of kind ' || t.relkind::text, t.relname::text FROM own t
+  LEFT JOIN pg_catalog.pg_am m ON m.oid = t.relam
+  WHERE t.relkind <> 'r' OR t.relpersistence <> 'p' OR m.amname <> 'heap'
+UNION ALL SELECT t.name, 'row security', t.relname::text FROM own t
+  WHERE t.relrowsecurity OR t.relforcerowsecurity
+UNION ALL SELECT t.name, 'schema', n.nspname::text FROM own t
+  JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace WHERE n.nspname <> pg_catalog.current_schema()
 UNION ALL SELECT t.name, 'rule', r.rulename::text FROM own t
   JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid
 UNION ALL SELECT t.name, 'policy', p.polname::text FROM own t
@@ -190,8 +192,7 @@ UNION ALL SELECT t.name, 'trigger', g.tgname::text FROM own t
   JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid
   WHERE NOT (g.tgisinternal AND f.pronamespace = 'pg_catalog'::regnamespace)
     AND NOT (g.tgname = t.name || '_append_only' AND f.proname = 'anml_append_only' AND g.tgtype = 58
-    AND f.prosrc = :guard
-    AND f.pronamespace = (SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = t.oid))
+    AND f.prosrc = :guard AND f.pronamespace = t.relnamespace)
 UNION ALL SELECT t.name, 'index', c.relname::text FROM own t JOIN pg_catalog.pg_index x ON x.indrelid = t.oid
   JOIN pg_catalog.pg_class c ON c.oid = x.indexrelid
   WHERE c.relname || ' ' || pg_catalog.split_part(pg_catalog.pg_get_indexdef(c.oid), ' USING ', 2)
@@ -209,10 +210,6 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
     indexes = {f"{table.name}_pkey": list(table.primary_key.columns) for table in tables}
     indexes |= {str(index.name): list(index.columns) for table in tables for index in table.indexes}
     indexes["event_key_key"] = [event.c.key]
-    head = (
-        "WITH own AS (SELECT name, pg_catalog.to_regclass(name)::oid AS oid "
-        "FROM pg_catalog.unnest(CAST(:names AS text[])) AS name) "
-    )
     values = {
         "refers": "FOREIGN KEY (seq) REFERENCES event(seq)",
         "guard": GUARD,
@@ -224,6 +221,6 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
             for column in table.columns
         ],
     }
-    query = sa.text((head + _BESIDE).replace("::", "\\:\\:"))
+    query = sa.text(_BESIDE.replace("::", "\\:\\:"))
     for table, what, name in connection.execute(query, values).all():
         yield f"the {what} {name} of {table} is none of the ledger's"

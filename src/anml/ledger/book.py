@@ -129,7 +129,7 @@ def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
     tx.verified()
     who = tx.who(by)
-    last = next(reversed(tx.state.disputes.found.get(sid, {}).get(pid, [])), None)
+    last = next(reversed(tx.state.disputes.of(sid, pid)), None)
     body = {"correction": last.answer.correction if last and last.answer else 0}
     name = f"dispute/{key}/resolved"
     if last and last.resolved and (repeated := tx.repeated(kinds.RESOLVED, name, pid, body, who)):
@@ -141,12 +141,8 @@ def _append(
     tx: Writer, kind: str, key: str, pid: str, body: dict[str, Any], sid: str, who: str, text: str,
     salt: str | None = None,
 ) -> Event:  # fmt: skip
-    """A step with words, once: a paper differs each time it is sealed, so only the rest is compared."""
-
-    def same(said: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in said.items() if name not in ("paper", "sealed")}
-
-    if repeated := tx.repeated(kind, key, pid, body, who, same):
+    """A step with words, once."""
+    if repeated := tx.repeated(kind, key, pid, body, who):
         return repeated
     return tx.append(kind, key, pid, {**body, **words(tx, pid, text, salt)}, sid, who)
 

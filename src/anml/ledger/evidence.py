@@ -9,12 +9,12 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.signals.eigentrust import endorsements, reached
 from anml.core.signals.policy import EVIDENCE, Evidence, EvidenceEntry, TrustRule
-from anml.ledger import kinds, people, signing
+from anml.ledger import kinds, people
 from anml.ledger.log import Event, moment, seconds, stamp
-from anml.ledger.parts import Keys, People, TrustedKey
+from anml.ledger.parts import Keys, People
 from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog, Record
-from anml.ledger.signing import EVERYTHING, PROPERTIES, batch_scope
+from anml.ledger.signing import EVERYTHING, PROPERTIES, Attestation, batch_scope, read_attestation, unwrap
 from anml.ledger.state import Where, loaded
 from anml.ledger.writer import Writer
 
@@ -49,9 +49,9 @@ def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
 def add_envelope(tx: Writer, envelope: bytes, until: str | None = None) -> list[Event]:
     """Record what an attestation by a trusted key says; what does not verify is refused and flags nobody."""
     known = tx.state.keys.known
-    payload, public = signing.unwrap(envelope, [key.public for key in known.values()])
+    payload, public = unwrap(envelope, [key.public for key in known.values()])
     signer = next(key for key in known.values() if key.public == public)
-    said = signing.read_attestation(payload)
+    said = read_attestation(payload)
     created = stamp(said.created)
     if said.verifier != signer.owner:
         raise IntegrityError(f"the key of {signer.owner!r} signed in the name of {said.verifier!r}")
@@ -113,24 +113,23 @@ def by_scope(records: Iterable[Evidence]) -> dict[str, list[Evidence]]:
 
 def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
-    known = reading.state.keys.known
-    records = {e.id: e for found in of(reading.state, pids).values() for e in found}
+    state = reading.state
+    weighed = {e.id: e for found in of(state, pids).values() for e in found}
+    records = (one for one in state.evidence.found if one.seq in weighed)
     return {
-        e.seq: EvidenceEntry(records[e.seq], _signature(e.body, e.at, known), e.body["paper"])
-        for e in reading.entries(records)
+        one.seq: EvidenceEntry(weighed[one.seq], _signature(one, state.keys), one.paper) for one in records
     }
 
 
-def _signature(body: Mapping[str, Any], received: str, known: Mapping[str, TrustedKey]) -> str:
-    if not body["key"]:
-        return "none: the platform's own record" if body["vouched"] == "platform" else "none"
-    key = known[body["key"]]
-    if not key.stands(body["at"], received):
-        return f"key {key.id} is no longer trusted: counts for nothing"
-    return f"verified with key {key.id}"
+def _signature(record: Record, keys: Keys) -> str:
+    if not record.key:
+        return "none: the platform's own record" if record.vouched == "platform" else "none"
+    if not keys.known[record.key].stands(record.at, record.received):
+        return f"key {record.key} is no longer trusted: counts for nothing"
+    return f"verified with key {record.key}"
 
 
-def _subjects(tx: Writer, said: signing.Attestation) -> list[tuple[str, str]]:
+def _subjects(tx: Writer, said: Attestation) -> list[tuple[str, str]]:
     """The contributors and scopes that an attestation is about."""
     found: list[tuple[str, str]] = []
     for name, value in said.subjects:

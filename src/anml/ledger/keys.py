@@ -103,25 +103,21 @@ def read_private(path: Path, password: Password = from_environment) -> Ed25519Pr
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"the private key {path} cannot be read: {error.strerror or error}") from None
+    ours = b"BEGIN OPENSSH" not in data[:100]
+    load = serialization.load_pem_private_key if ours else serialization.load_ssh_private_key
     for told in (None, password):
+        secret = told and told(path).encode()
         try:
-            key = _load(data, told and told(path).encode())
+            key = load(data, secret)
         except TypeError:
             # It has a password. A wrong one is said, not asked for again: a script would never end.
             continue
+        except (ValueError, UnsupportedAlgorithm):
+            break
         if not isinstance(key, Ed25519PrivateKey):
-            raise InputError(f"{path} is not a readable Ed25519 key, or its password is another one")
+            break
         return key
-    raise InputError(f"{path} is not a readable Ed25519 key")
-
-
-def _load(data: bytes, password: bytes | None) -> object:
-    ours = b"BEGIN OPENSSH" not in data[:100]
-    load = serialization.load_pem_private_key if ours else serialization.load_ssh_private_key
-    try:
-        return load(data, password)
-    except (ValueError, UnsupportedAlgorithm):
-        return None
+    raise InputError(f"{path} is not a readable Ed25519 key, or its password is another one")
 
 
 def read_public(text: str) -> bytes:

@@ -40,7 +40,7 @@ class Kind(NamedTuple):
 
 
 ANYBODY = ROLES
-_PAPER: dict[str, type] = {"paper": str, "sealed": str}
+PAPER: dict[str, type] = {"paper": str, "sealed": str}
 _CREDIT: dict[str, type] = {
     "rows": int, "kept": int, "counted": int, "units": int, "units_sha256": str, "newcomer": bool,
     "r": int, "share": int, "by_r": bool,
@@ -65,7 +65,7 @@ KINDS: dict[str, Kind] = {
     ),
     KEY_REVOKED: Kind((ADMIN,), {"compromised": bool}),
     NAMED: Kind(ANYBODY, {"on": bool, "proposal": int}, asks=(ADMIN, REVIEWER)),
-    PROPOSED: Kind(ANYBODY, {"step": str, "body": dict, **_PAPER}),
+    PROPOSED: Kind(ANYBODY, {"step": str, "body": dict, **PAPER}),
     DROPPED: Kind(ANYBODY, {"proposal": int}),
     REGISTERED: Kind(None, {"record": str, "account": str}),
     MAPPED: Kind((REVIEWER, ADMIN), {"record": str, "account": str, "digest": str, "proposal": int},
@@ -75,11 +75,11 @@ KINDS: dict[str, Kind] = {
                     asks=(PAYER, APPROVER, ADMIN)),
     MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,), asks=(REVIEWER, ADMIN)),
     ERASED: Kind((ADMIN,), {"reason": str, "also": list}, later={"proposal": int}, asks=(ADMIN,)),
-    CONTRIBUTION: Kind(None, {"batch": str, "source": str, "domain": str, "rows": int, **_PAPER}),
+    CONTRIBUTION: Kind(None, {"batch": str, "source": str, "domain": str, "rows": int, **PAPER}),
     EVIDENCE: Kind(
         None,
         {"kind": str, "issuer": str, "at": str, "scope": str, "until": object, "vouched": str, "key": str,
-         **_PAPER},
+         **PAPER},
     ),
     SCORED: Kind(
         None,
@@ -103,14 +103,14 @@ KINDS: dict[str, Kind] = {
     REVERSED_ALL: Kind(None, {"superseded_by": str}),
     RELEASED: Kind(None, {"r": int}),
     # Somebody decided that an amount stays held: which evidence was shown to them, and why in their words.
-    KEPT: Kind(None, {"evidence": list, **_PAPER}),
+    KEPT: Kind(None, {"evidence": list, **PAPER}),
     RELEASED_ALL: Kind((APPROVER, PAYER), {}, (RELEASED, KEPT)),
     REVERSED: Kind((APPROVER,), {"reason": str, "amount": int, "proposal": int}, asks=(APPROVER,)),
     # With `signed` the contributor's own key stands behind it, beside who of the staff wrote it down.
-    OPENED: Kind(ANYBODY, {"reason": str, "opener": str, **_PAPER}, later={"key": str, "signed": str}),
-    ANSWERED: Kind((REVIEWER, APPROVER), {"outcome": str, "reason": str, "correction": int, **_PAPER}),
+    OPENED: Kind(ANYBODY, {"reason": str, "opener": str, **PAPER}, later={"key": str, "signed": str}),
+    ANSWERED: Kind((REVIEWER, APPROVER), {"outcome": str, "reason": str, "correction": int, **PAPER}),
     RESOLVED: Kind((APPROVER,), {"correction": int}),
-    SENT: Kind(None, {"batch": str, "amount": int, **_PAPER}),
+    SENT: Kind(None, {"batch": str, "amount": int, **PAPER}),
     BATCHED: Kind((PAYER,), {"currency": str, "threshold": int}, (SENT,)),
     PAID: Kind(None, {"batch": str, "amount": int}),
     FAILED: Kind(None, {"batch": str, "amount": int}),

@@ -217,13 +217,17 @@ class Disputes:
         found = (d for by in self.found.values() for own in by.values() for d in own)
         return sorted(found, key=lambda d: d.opened)
 
+    def of(self, sid: str, pid: str) -> list[Dispute]:
+        """What somebody disputed in a settlement, oldest first."""
+        return self.found.get(sid, {}).get(pid, [])
+
     def waiting(self, sid: str) -> set[str]:
         """Contributors with an open dispute in a settlement."""
         return {pid for pid, own in self.found.get(sid, {}).items() if not own[-1].closed}
 
     def open(self, sid: str, pid: str) -> Dispute:
         """The open dispute of a contributor."""
-        own = self.found.get(sid, {}).get(pid, [])
+        own = self.of(sid, pid)
         if not own or own[-1].closed:
             raise ConflictError(f"contributor {pid} has no open dispute in {sid}")
         return own[-1]

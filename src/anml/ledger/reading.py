@@ -15,6 +15,7 @@ from anml.ledger import kinds
 from anml.ledger.keys import KeyRing, unseal
 from anml.ledger.log import GENESIS, Event, Posting, decode, encode
 from anml.ledger.parts import TrustedKey
+from anml.ledger.records import Holdings
 from anml.ledger.schema import ERASABLE, alias, document, event, person, person_document, person_key, posting
 from anml.ledger.signing import check_envelope
 from anml.ledger.state import State
@@ -39,43 +40,6 @@ def open_paper(ring: KeyRing, pid: str, name: str, wrapped: bytes, sealed: bytes
             f"the paper {name[:16]} of contributor {pid} holds something else than was signed"
         )
     return data
-
-
-class Holdings:
-    """What should lie in the erasable tables, by contributor."""
-
-    KINDS = frozenset(
-        kind
-        for kind, about in kinds.KINDS.items()
-        if {"record", "account", "payee", "paper"}.intersection(about.fields)
-    )
-
-    def __init__(self) -> None:
-        # Whom each name leads to and the profiles, sealed, as they were when the tables were last read.
-        self.owners: dict[str, str] = {}
-        self.profiles: dict[str, tuple[bytes, bytes]] = {}
-        # Bank details that two people agreed on, sealed, by hash and contributor.
-        self.details: dict[tuple[str, str], bytes] = {}
-        self.records: dict[str, str] = {}
-        self.names: dict[str, set[str]] = defaultdict(set)
-        self.papers: dict[tuple[str, str], str] = {}
-        self.sealed_anew: set[tuple[str, str]] = set()
-        # Evidence that somebody signed elsewhere, until its papers were looked at.
-        self.signed: list[Event] = []
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry."""
-        body = e.body
-        if body.get("record"):
-            self.records[e.subject] = body["record"]
-        self.names[e.subject].update(filter(None, (body.get("account"), body.get("payee"))))
-        if body.get("paper"):
-            # A paper is sealed once: later entries name the same bytes, or somebody put others there.
-            first = self.papers.setdefault((body["paper"], e.subject), body["sealed"])
-            if first != body["sealed"]:
-                self.sealed_anew.add((body["paper"], e.subject))
-        if e.kind == kinds.EVIDENCE and body["key"]:
-            self.signed.append(e)
 
 
 def problems(
@@ -155,7 +119,8 @@ class Reading:
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self.state, self.held = State(self.document), Holdings()
+        self.state = State(self.document)
+        self.held = self.state.held
         self.problems: list[str] = []
         self.hashes: list[bytes] = []
         self.keys: dict[str, int] = {}
@@ -190,8 +155,6 @@ class Reading:
         """Follow an entry that was checked, accepted and written in this transaction."""
         self.hashes.append(e.hash)
         self._note(e)
-        if e.kind in Holdings.KINDS:
-            self.held.fold(e)
 
     def find(self, key: str) -> Event | None:
         """The entry with this key."""
@@ -240,7 +203,11 @@ class Reading:
             self.problems.append(f"entry {row.seq} uses the key of an earlier one")
         self._note(found)
         try:
-            self._follow(found)
+            moved = self.state.check(found)
+            self.state.check_signature(found)
+            if tuple(moved) != found.postings:
+                raise ValueError("it moves other money than its step does")
+            self.state.accept(found)
         except AnmlError as error:
             self._refuse(row.seq, found, str(error))
         except UNREADABLE as error:
@@ -252,15 +219,6 @@ class Reading:
             self.times = []
         if not self.times or found.at > self.times[-1][0]:
             self.times.append((found.at, found.seq))
-
-    def _follow(self, found: Event) -> None:
-        moved = self.state.check(found)
-        self.state.check_signature(found)
-        if tuple(moved) != found.postings:
-            raise ValueError("it moves other money than its step does")
-        self.state.accept(found)
-        if found.kind in Holdings.KINDS:
-            self.held.fold(found)
 
     def _refuse(self, seq: int, found: Event, why: str) -> None:
         self.problems.append(f"entry {seq}, {found.kind}: {why}")

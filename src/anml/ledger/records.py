@@ -1,5 +1,6 @@
-"""What the log means so far, of what comes in numbers: evidence, scores, settled rows, balances, credits."""
+"""What the log means so far, of what comes in numbers: evidence, scores, balances, credits, personal rows."""
 
+from collections import defaultdict
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -199,3 +200,40 @@ class Trail:
         self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
         if e.kind != kinds.CREDITED and not e.by:
             self._open.append(e.seq)
+
+
+class Holdings:
+    """What should lie in the erasable tables, by contributor."""
+
+    KINDS = frozenset(
+        kind
+        for kind, about in kinds.KINDS.items()
+        if {"record", "account", "payee", "paper"}.intersection(about.fields)
+    )
+
+    def __init__(self) -> None:
+        # Whom each name leads to and the profiles, sealed, as they were when the tables were last read.
+        self.owners: dict[str, str] = {}
+        self.profiles: dict[str, tuple[bytes, bytes]] = {}
+        # Bank details that two people agreed on, sealed, by hash and contributor.
+        self.details: dict[tuple[str, str], bytes] = {}
+        self.records: dict[str, str] = {}
+        self.names: dict[str, set[str]] = defaultdict(set)
+        self.papers: dict[tuple[str, str], str] = {}
+        self.sealed_anew: set[tuple[str, str]] = set()
+        # Evidence that somebody signed elsewhere, until its papers were looked at.
+        self.signed: list[Event] = []
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        body = e.body
+        if body.get("record"):
+            self.records[e.subject] = body["record"]
+        self.names[e.subject].update(filter(None, (body.get("account"), body.get("payee"))))
+        if body.get("paper"):
+            # A paper is sealed once: later entries name the same bytes, or somebody put others there.
+            first = self.papers.setdefault((body["paper"], e.subject), body["sealed"])
+            if first != body["sealed"]:
+                self.sealed_anew.add((body["paper"], e.subject))
+        if e.kind == kinds.EVIDENCE and body["key"]:
+            self.signed.append(e)

@@ -61,7 +61,7 @@ def _check_own_word(state: State, e: Event) -> None:
     message = appeal_bytes(state.staff.origin, e.settlement, e.subject, body["reason"], body["paper"])
     if not keys.verify_text(known.public, body["signed"], message):
         raise IntegrityError("the contributor did not sign this appeal")
-    before = state.disputes.found.get(e.settlement, {}).get(e.subject, [])
+    before = state.disputes.of(e.settlement, e.subject)
     if state.strict and any(one.key and one.paper == body["paper"] for one in before):
         raise ConflictError("this appeal was taken in before; another one is signed anew")
 

@@ -4,7 +4,6 @@
 `person_document` and `alias` can be erased.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -86,12 +85,6 @@ def _guards(dialect: str) -> list[str]:
     ]
 
 
-def guard_names(dialect: str) -> dict[str, str]:
-    """The triggers of a ledger: what makes them, by their names."""
-    made = [statement for statement in _guards(dialect) if statement.startswith("CREATE TRIGGER")]
-    return {statement.split()[2]: " ".join(statement.split()) for statement in made}
-
-
 # Schemas 1 to 3 knew neither signatures of staff nor the seal; a log without them cannot be given any.
 VERSION = 4
 
@@ -133,9 +126,45 @@ def check_version(found: int) -> None:
 
 
 # Views for people: what Datasette or any SQL prompt shows. The program itself never reads them.
-def _dialect(name: str) -> tuple[Callable[..., str], Callable[[str], str], tuple[str, str]]:
-    """How one engine reads a value of an entry, writes micro-units as money, and splits an account."""
-    lite = name == "sqlite"
+# In braces: values of an entry, and what the engines write in two ways.
+_VIEWS = """
+CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {by} AS signed_by, {body} AS body FROM event;
+CREATE VIEW balances AS SELECT account, {sort} AS kind, {holder} AS holder, currency,
+  {total} AS amount, SUM(amount) AS micro_units FROM posting GROUP BY account, currency;
+CREATE VIEW postings_readable AS SELECT posting.seq AS entry, event.at, event.kind AS step, {sort} AS kind,
+  {holder} AS holder, currency, {amount} AS amount, settlement
+  FROM posting JOIN event ON event.seq = posting.seq;
+CREATE VIEW evidence_readable AS SELECT seq AS entry, subject AS contributor, {kind} AS kind,
+  {issuer} AS issuer, {at} AS at, {until} AS until, {vouched} AS vouched, {scope} AS scope,
+  {key} AS signing_key, {paper} AS envelope FROM event WHERE kind = 'evidence.added';
+CREATE VIEW scores_readable AS SELECT seq AS entry, subject AS contributor, {domain} AS domain,
+  {source} AS source, {at} AS at, CAST({quality} AS DOUBLE PRECISION) / 1e12 AS quality,
+  CAST({rows} AS BIGINT) AS rows_scored, {batch} AS batch FROM event WHERE kind = 'reputation.scored';
+CREATE VIEW settlements_readable AS SELECT subject AS settlement, at AS drafted, {by} AS drafted_by,
+  {currency} AS currency, {pool} AS pool, (SELECT MIN(e.at) FROM event e
+    WHERE e.subject = event.subject AND e.kind = 'settlement.approved') AS approved,
+  (SELECT MIN(e.at) FROM event e
+    WHERE e.subject = event.subject AND e.kind = 'settlement.withdrawn') AS withdrawn,
+  (SELECT MIN(e.at) FROM event e
+    WHERE e.subject = event.subject AND e.kind = 'settlement.reversed') AS reversed
+  FROM event WHERE kind = 'settlement.drafted';
+CREATE VIEW contributors_readable AS SELECT subject AS contributor,
+  MIN(at) FILTER (WHERE kind = 'contributor.registered') AS since,
+  COUNT(*) FILTER (WHERE kind = 'contribution') AS files,
+  COUNT(*) FILTER (WHERE kind = 'evidence.added') AS evidence,
+  COUNT(*) FILTER (WHERE kind = 'reputation.scored') AS scores,
+  COUNT(*) FILTER (WHERE kind = 'credit.held') AS credits,
+  COUNT(*) FILTER (WHERE kind = 'dispute.opened') AS disputes,
+  COUNT(*) FILTER (WHERE kind = 'contributor.erased') AS erased
+  FROM event GROUP BY subject HAVING COUNT(*) FILTER (WHERE kind = 'contributor.registered') > 0
+"""
+_SAID = ("kind", "issuer", "at", "until", "vouched", "scope", "key", "paper", "domain", "source", "quality",
+         "rows", "batch", "currency")  # fmt: skip
+
+
+def views(dialect: str) -> list[str]:
+    """Money as people write it, and one view for each thing people look for."""
+    lite = dialect == "sqlite"
 
     def value(*path: str) -> str:
         if lite:
@@ -144,64 +173,11 @@ def _dialect(name: str) -> tuple[Callable[..., str], Callable[[str], str], tuple
 
     def money(micro: str) -> str:
         m = f"CAST({micro} AS BIGINT)"
-        sign, rest = f"CASE WHEN {m} < 0 THEN '-' ELSE '' END", f"'000000' || (abs({m}) % 1000000)"
-        last_six = f"substr({rest}, -6)" if lite else f"right({rest}, 6)"
-        return f"{sign} || (abs({m}) / 1000000) || '.' || {last_six}"
+        digits = f"substr(CAST(1000000 + abs({m}) % 1000000 AS TEXT), 2)"
+        return f"CASE WHEN {m} < 0 THEN '-' ELSE '' END || (abs({m}) / 1000000) || '.' || {digits}"
 
     colon = "instr(account, ':')" if lite else "position(':' in account)"
-    return value, money, (f"substr(account, 1, {colon} - 1)", f"substr(account, {colon} + 1)")
-
-
-def views(dialect: str) -> list[str]:
-    """Money as people write it, and one view for each thing people look for."""
-    value, money, (kind, holder) = _dialect(dialect)
-    body = value("body") if dialect == "sqlite" else "(convert_from(entry, 'UTF8')::jsonb -> 'body')"
-
-    def said(*names: str) -> str:
-        return ", ".join(f"{value('body', name)} AS {name}" for name in names)
-
-    return [
-        f"CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {value('by')} AS signed_by, "
-        f"{body} AS body FROM event",
-        f"CREATE VIEW balances AS SELECT account, {kind} AS kind, {holder} AS holder, currency, "
-        f"{money('SUM(amount)')} AS amount, SUM(amount) AS micro_units "
-        "FROM posting GROUP BY account, currency",
-        "CREATE VIEW postings_readable AS SELECT posting.seq AS entry, event.at, event.kind AS step, "
-        f"{kind} AS kind, {holder} AS holder, currency, {money('amount')} AS amount, settlement "
-        "FROM posting JOIN event ON event.seq = posting.seq",
-        f"CREATE VIEW evidence_readable AS SELECT seq AS entry, subject AS contributor, "
-        f"{said('kind', 'issuer', 'at', 'until', 'vouched', 'scope')}, "
-        f"{value('body', 'key')} AS signing_key, {value('body', 'paper')} AS envelope "
-        "FROM event WHERE kind = 'evidence.added'",
-        f"CREATE VIEW scores_readable AS SELECT seq AS entry, subject AS contributor, "
-        f"{said('domain', 'source', 'at')}, "
-        f"CAST({value('body', 'quality')} AS DOUBLE PRECISION) / 1e12 AS quality, "
-        f"CAST({value('body', 'rows')} AS BIGINT) AS rows_scored, {value('body', 'batch')} AS batch "
-        "FROM event WHERE kind = 'reputation.scored'",
-        f"CREATE VIEW settlements_readable AS SELECT drafted.subject AS settlement, drafted.at AS drafted, "
-        f"{value('by')} AS drafted_by, {value('body', 'currency')} AS currency, "
-        f"{money(value('body', 'pool'))} AS pool, "
-        + ", ".join(
-            f"(SELECT MIN(e.at) FROM event e WHERE e.subject = drafted.subject AND e.kind = "
-            f"'settlement.{step}') AS {step}"
-            for step in ("approved", "withdrawn", "reversed")
-        )
-        + " FROM event drafted WHERE drafted.kind = 'settlement.drafted'",
-        _CONTRIBUTORS,
-    ]
-
-
-_COUNTED = {
-    "contribution": "files",
-    "evidence.added": "evidence",
-    "reputation.scored": "scores",
-    "credit.held": "credits",
-    "dispute.opened": "disputes",
-    "contributor.erased": "erased",
-}
-_SINCE = "MIN(CASE WHEN kind = 'contributor.registered' THEN at END)"
-_COUNTS = (f"SUM(CASE WHEN kind = '{kind}' THEN 1 ELSE 0 END) AS {name}" for kind, name in _COUNTED.items())
-_CONTRIBUTORS = (
-    f"CREATE VIEW contributors_readable AS SELECT subject AS contributor, {_SINCE} AS since, "
-    f"{', '.join(_COUNTS)} FROM event GROUP BY subject HAVING {_SINCE} IS NOT NULL"
-)
+    named = {"by": value("by"), "body": value("body"), "sort": f"substr(account, 1, {colon} - 1)",
+             "holder": f"substr(account, {colon} + 1)", "amount": money("amount"),
+             "total": money("SUM(amount)"), "pool": money(value("body", "pool"))}  # fmt: skip
+    return _VIEWS.format(**named, **{name: value("body", name) for name in _SAID}).strip().split(";\n")

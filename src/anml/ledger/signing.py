@@ -53,37 +53,35 @@ class Signers:
         """Who acts where nobody is named: by ANML_BY, or whose key alone is at hand of all of the staff."""
         if self.name or os.environ.get("ANML_BY"):
             return staff_id(self.name or os.environ["ANML_BY"])
-        could = sorted(member.name for member in staff.active if self._has(member.name, member.public))
+        if self.file:
+            # The file that was given signs, and nothing else; its password is asked for once.
+            own = from_file(self.file, self.password)
+            self._known[own.public] = own
+            could = [member.name for member in staff.active if member.public == own.public]
+        else:
+            could = sorted(m.name for m in staff.active if self._files(m.name) or from_agent(m.public))
         if len(could) != 1:
             named = f": the keys of {' and '.join(could)} are at hand" if could else ""
             raise InputError(f"say who you are with --by: a staff identifier{named}")
         return could[0]
 
-    def _has(self, name: str, public: bytes) -> bool:
-        """Whether the key of somebody could sign here."""
-        if any((folder / f"{name}.pem").is_file() for folder in self.folders):
-            return True
-        own = self.file is not None and from_file(self.file, self.password).public == public
-        return own or from_agent(public) is not None
+    def _files(self, name: str) -> list[Path]:
+        own = (folder / f"{name}.pem" for folder in self.folders)
+        return [path for path in own if path.is_file()]
 
     def find(self, name: str, public: bytes) -> Signer:
         """The key registered for somebody; an error where it is not at hand."""
-        if public not in self._known:
-            self._known[public] = self._look(name, public)
-        return self._known[public]
-
-    def _look(self, name: str, public: bytes) -> Signer:
-        own = [folder / f"{name}.pem" for folder in self.folders]
-        for path in [self.file] if self.file else [path for path in own if path.is_file()]:
-            found = from_file(path, self.password)
-            if found.public != public:
-                raise IntegrityError(f"{path} is not the key that is registered for {name!r}")
-            return found
-        found_there = from_agent(public)
-        if found_there is None:
-            place = f"{own[0]}, " if own else ""
+        if public in self._known:
+            return self._known[public]
+        files = [self.file] if self.file else self._files(name)
+        found = from_file(files[0], self.password) if files else from_agent(public)
+        if found is None:
+            place = f"{self.folders[0] / name}.pem, " if self.folders else ""
             raise InputError(f"the key of {name!r} is not at hand: not in {place}--sign FILE or an SSH agent")
-        return found_there
+        if found.public != public:
+            raise IntegrityError(f"{files[0]} is not the key that is registered for {name!r}")
+        self._known[public] = found
+        return found
 
 
 def from_key(key: Ed25519PrivateKey) -> Signer:
@@ -129,19 +127,11 @@ def _ask(request: bytes) -> bytes:
             line.settimeout(60)
             line.connect(os.environ["SSH_AUTH_SOCK"])
             line.sendall(_text(request))
-            size = struct.unpack(">I", _exactly(line, 4))[0]
-            return _exactly(line, size)
+            with line.makefile("rb") as answer:
+                # Where the agent hung up there is less: no answer, or one that nothing is found in.
+                return answer.read(struct.unpack(">I", answer.read(4))[0])
     except (OSError, struct.error):
         return b""
-
-
-def _exactly(line: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        if not (part := line.recv(size - len(data))):
-            raise OSError("the agent hung up")
-        data += part
-    return data
 
 
 INTOTO = "application/vnd.in-toto+json"

@@ -1,7 +1,7 @@
 """The state machine of the log, its only rules: what may come next, who signs it, what money it moves."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import sqlalchemy as sa
 
@@ -14,7 +14,7 @@ from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
-from anml.ledger.records import Balances, Credits, EvidenceLog, FileLog, ScoreLog, Trail, account_of
+from anml.ledger.records import Balances, Credits, EvidenceLog, FileLog, Holdings, ScoreLog, Trail, account_of
 from anml.ledger.schema import event
 
 P = TypeVar("P")
@@ -54,7 +54,7 @@ class State:
         self.proposals, self.payees = Proposals(), Payees()
         self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
         self.credits, self.evidence, self.files = Credits(), EvidenceLog(), FileLog()
-        self.scores, self.trail = ScoreLog(), Trail()
+        self.scores, self.trail, self.held = ScoreLog(), Trail(), Holdings()
         self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}
         self._followers: dict[str, list[Any]] = {}
         for part in self._parts.values():
@@ -70,8 +70,7 @@ class State:
 
     def part(self, wanted: type[P]) -> P:
         """One part of it."""
-        found: P = self._parts[wanted]
-        return found
+        return cast("P", self._parts[wanted])
 
     def credits_of(self, found: Settlement) -> Credited:
         """What the manifest of a settlement credits."""
@@ -162,19 +161,15 @@ class State:
         elif e.kind not in kinds.OWED:
             self.open.append(e)
         if e.kind == kinds.APPROVED:
-            self.owed = self._owed_by(e)
+            found = self.settlements.get(e.subject)
+            credits = self.credits_of(found)
+            self.disputes.below[found.id] = frozenset(self.below(found))
+            rest = found.pool - sum(amount for amount, _ in credits.values())
+            self.owed = Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
         elif e.kind in kinds.OWED and self.owed is not None:
             self.owed = self.owed.without(e)
         self.at = e.at
         self.fold(e)
-
-    def _owed_by(self, e: Event) -> Owed | None:
-        """What the approval of a settlement owes."""
-        found = self.settlements.get(e.subject)
-        credits = self.credits_of(found)
-        self.disputes.below[found.id] = frozenset(self.below(found))
-        rest = found.pool - sum(amount for amount, _ in credits.values())
-        return Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
 
     def covering(self, seq: int) -> tuple[int, str]:
         """What a signature on this entry covers: the first entry, and the root of those before its own."""
@@ -218,15 +213,6 @@ class State:
                 raise IntegrityError(f"it takes {item.account} below zero")
 
 
-def _load(part: Any, connection: sa.Connection) -> None:
-    rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(part.KINDS)).order_by(event.c.seq)
-    try:
-        for row in connection.execute(rows).all():
-            part.fold(decode(row.entry, row.hash))
-    except (LookupError, TypeError, ValueError, AttributeError):
-        raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
-
-
 # Where parts come from: a state that was read and verified, or a database as it answers.
 Where = State | sa.Connection
 
@@ -236,6 +222,10 @@ def loaded(wanted: type[P], where: Where) -> P:
     if isinstance(where, State):
         return where.part(wanted)
     made: Any = wanted()
-    _load(made, where)
-    found: P = made
-    return found
+    rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(made.KINDS)).order_by(event.c.seq)
+    try:
+        for row in where.execute(rows).all():
+            made.fold(decode(row.entry, row.hash))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
+    return cast("P", made)

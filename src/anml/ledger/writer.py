@@ -1,6 +1,5 @@
 """Appends to the log inside one transaction: checked by the state machine, signed, and sealed at the end."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -84,6 +83,8 @@ class Writer:
             first, root = self.state.covering(made.seq)
             made = made._replace(first=first, root=root)
         made = made._replace(postings=tuple(self.state.check(made)))
+        if key in self.reading.keys:
+            raise ConflictError(f"the key {key!r} was used before for another entry")
         if by:
             member = self.state.signer(made)
             signer = self.ledger.signers.find(by, member.public)
@@ -117,17 +118,16 @@ class Writer:
         """The number of the entry that comes next."""
         return self._seq + 1
 
-    def repeated(
-        self, kind: str, key: str, subject: str, body: dict[str, Any], by: str = "",
-        same: Callable[[dict[str, Any]], Any] = lambda body: body,
-    ) -> Event | None:  # fmt: skip
-        """The earlier event with this key, if any; a conflict where what `same` picks of its body differs."""
+    def repeated(self, kind: str, key: str, subject: str, body: dict[str, Any], by: str = "") -> Event | None:
+        """The earlier event with this key, if any; a conflict where it was for something else."""
         self.flush()
         found = self.reading.find(key)
         if found is None:
             return None
-        mine, theirs = canonical(same(body)), canonical(same(found.body))
-        if (found.kind, found.subject, found.by) != (kind, subject, by) or mine != theirs:
+        # A paper differs each time it is sealed, so only the rest is compared.
+        said = {name: value for name, value in found.body.items() if name not in kinds.PAPER}
+        same = (found.kind, found.subject, found.by) == (kind, subject, by)
+        if not same or canonical(said) != canonical(body):
             raise ConflictError(
                 f"the key {key!r} was used before for another request (entry {found.seq}); use a new key"
             )
@@ -144,11 +144,7 @@ class Writer:
     def flush(self) -> None:
         """Write what was gathered."""
         if self._events:
-            try:
-                self._connection.execute(sa.insert(event), self._events)
-            except sa.exc.IntegrityError:
-                ends = f"{self._events[0]['key']!r} to {self._events[-1]['key']!r}"
-                raise ConflictError(f"a key from {ends} was used before for another entry") from None
+            self._connection.execute(sa.insert(event), self._events)
             self._events = []
         if self._postings:
             self._connection.execute(sa.insert(posting), self._postings)

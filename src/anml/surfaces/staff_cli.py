@@ -125,9 +125,11 @@ def confirm(
     asked = content["proposals"]
     said = {p["proposal"]: f"{ledger.steps.says(p)}, proposed by {p['by']} on {p['at'][:10]}" for p in asked}
     lines = [f"{number}: {text}" for number, text in said.items()]
-    ledger.steps.confirm_all(at.book, chosen, at.by, seen=at.agreed(content, lines))
+    left: list[str] = []
+    ledger.steps.confirm_all(at.book, chosen, at.by, seen=at.agreed(content, lines), unreached=left)
     done = [f"Confirmed {number}: {said[number]}." for number in chosen]
-    at.show({"confirmed": chosen, "dropped": []}, done)
+    done += [f"NOT reached: {place}." for place in left]
+    at.show({"confirmed": chosen, "dropped": [], "unreached": left}, done)
 
 
 def _number(text: str) -> int:

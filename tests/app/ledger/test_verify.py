@@ -1,6 +1,7 @@
 """Verification, the watch over a ledger, and proofs that it only grew."""
 
 import json
+import os
 
 import pytest
 import sqlalchemy as sa
@@ -46,6 +47,18 @@ def test_a_watch_keeps_a_checkpoint_for_every_state_it_saw(world, tmp_path):
     assert (third.compared, third.entries) == (1, first.entries + 2)
     assert len(list(folder.glob("*.txt"))) == 2
     assert (folder / sorted(path.name for path in folder.iterdir())[1]).read_text() == note(world.ledger)
+
+
+def test_checkpoints_that_cannot_be_listed_are_not_taken_for_none(world, tmp_path, monkeypatch):
+    """A folder may be written to and not read: `Path.glob` finds nothing there, and says nothing."""
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    for name in ("listdir", "scandir"):
+        monkeypatch.setattr(os, name, refuse)
+    with pytest.raises(InputError, match="cannot be read: Permission denied"):
+        watch(world.ledger, tmp_path)
 
 
 def test_a_watch_that_finds_something_keeps_nothing(world, tmp_path):

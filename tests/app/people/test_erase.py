@@ -2,6 +2,7 @@
 
 import pytest
 
+from anml.app.ledger.steps import confirm_all
 from anml.app.ledger.verify import verify
 from anml.app.people.identity import erase
 from anml.core.errors import AnmlError, ConflictError
@@ -33,7 +34,23 @@ def test_whoever_was_paid_or_earned_nothing_can_be_forgotten_at_once(world):
     pid = world.register("ls", ["ada"])["ada"]
     found = erase(world.ledger, pid)
     assert (found["contributor"], found["also"], found["unpaid"], found["settlements"]) == (pid, [], {}, [])
-    with pytest.raises(ConflictError, match="was erased"):
-        erase(world.ledger, pid)
     with pytest.raises(AnmlError, match="there is no contributor 'nobody'"):
         erase(world.ledger, "nobody")
+
+
+def test_what_a_reader_kept_from_being_scrubbed_is_scrubbed_by_erasing_again(world):
+    pid = world.register("ls", ["ada"])["ada"]
+    with world.ledger.read() as connection:
+        assert people.profile(connection, world.ledger.ring, pid)
+        assert "erase again" in erase(world.ledger, pid)["unreached"][0]
+    assert erase(world.ledger, pid)["unreached"] == []
+    assert verify(world.ledger).problems == []
+
+
+def test_who_confirms_an_erasure_is_told_what_was_not_reached(paid):
+    gone = erase(paid.ledger, paid.pids["ada"], anyway=True, by="bob")
+    left: list[str] = []
+    with paid.ledger.read() as connection:
+        assert people.profile(connection, paid.ledger.ring, paid.pids["ada"])
+        confirm_all(paid.ledger, [gone["proposal"]], "ann", unreached=left)
+    assert len(left) == 1

@@ -11,7 +11,6 @@ from anml.core.errors import InputError, IntegrityError
 from anml.ledger import evidence, signing
 from anml.ledger.keys import read_private
 from anml.ledger.log import Event
-from anml.ledger.signing import PROPERTIES, contributor_subject
 from anml.ledger.store import Ledger, is_id, utc_now, written
 from anml.ledger.writer import Writer
 
@@ -22,8 +21,8 @@ def make(
 ) -> bytes:  # fmt: skip
     """A signed attestation about contributors, or about files by their hash."""
     for name in properties:
-        one_of("property", name, PROPERTIES)
-    subjects = [contributor_subject(pid) for pid in contributors]
+        one_of("property", name, signing.PROPERTIES)
+    subjects = [signing.contributor_subject(pid) for pid in contributors]
     subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")

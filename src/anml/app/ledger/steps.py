@@ -71,17 +71,22 @@ def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def confirm_all(
-    ledger: Ledger, numbers: Sequence[int], by: str | None = None, *, seen: str | None = None
-) -> list[Event]:
-    """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown."""
+    ledger: Ledger, numbers: Sequence[int], by: str | None = None, *, seen: str | None = None,
+    unreached: list[str] | None = None,
+) -> list[Event]:  # fmt: skip
+    """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown.
+
+    What an erasure among them could not reach is added to `unreached`.
+    """
 
     def work(tx: Writer) -> list[Event]:
         check_seen(seen, proposals, tx, numbers, by)
         return [two_people.confirm(tx, number, by) for number in numbers]
 
     made = ledger.write(work)
-    if any(e.kind == kinds.ERASED for e in made):
-        people.scrubbed(ledger)
+    left = people.scrubbed(ledger) if any(e.kind == kinds.ERASED for e in made) else []
+    if unreached is not None:
+        unreached += left
     return made
 
 

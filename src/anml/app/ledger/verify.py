@@ -74,7 +74,7 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
         # A folder that was moved or not mounted would look like one without any checkpoint.
         raise InputError(f"there is no folder {folder}; make it once, where checkpoints are to be kept")
     try:
-        older = sorted(folder.glob("*.txt"))
+        older = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
     seen: dict[Checkpoint, None] = {}

@@ -23,7 +23,6 @@ from anml.intake.source import Source
 from anml.ledger import evidence, people
 from anml.ledger.kinds import CONTRIBUTION
 from anml.ledger.log import seconds, stamp
-from anml.ledger.reading import Reading
 from anml.ledger.records import Record
 from anml.ledger.signing import EVERYTHING, batch_scope
 from anml.ledger.standing import GOOD_GOLD, add_scores, peers, standings
@@ -69,7 +68,9 @@ def vouch(
         return _with_note(source, "no contributor column, so nothing was looked up in the ledger"), None
     names = as_text(frame[contributor]).fill_null("")
     with verified(ledger, "taken from") as reading:
-        known = _identifiers(ledger, reading, place, names.unique().to_list())
+        registered, every = reading.state.people, names.unique().to_list()
+        known = {name: registered.resolve(name) for name in every if name in registered.since}
+        known |= people.lookup_all(reading, ledger.ring, place, [name for name in every if name not in known])
         if not known:
             return _with_note(source, _NOBODY.format(accounts=place)), None
         at = stamp(ledger.clock())
@@ -88,14 +89,6 @@ _NOBODY = (
     "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
     "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
 )
-
-
-def _identifiers(ledger: Ledger, reading: Reading, accounts: str, names: list[str]) -> dict[str, str]:
-    """The identifiers of names that are on record, as accounts of a place or as identifiers themselves."""
-    registered = reading.state.people
-    found = {name: registered.resolve(name) for name in names if name in registered.since}
-    rest = [name for name in names if name not in found]
-    return found | (people.lookup_all(reading, ledger.ring, accounts, rest) if rest else {})
 
 
 def _keyed(frame: pl.DataFrame, shown: pl.Series, item: str | None, source: Source) -> pl.DataFrame:
@@ -241,16 +234,13 @@ def _contributions(
     for name, item in found.evidence.select("contributor", "item").iter_rows():
         if pids[name] in counts:
             tasks.setdefault(pids[name], {})[evidence.item_scope(batch, item)] = item
-    keys = {f"contribution/{batch}/{pid}": pid for pid in sorted(counts)}
-    known = tx.reading.keys
-    for key, pid in keys.items():
-        if key not in known:
-            body: dict[str, Any] = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
+    for pid in sorted(counts):
+        key = f"contribution/{batch}/{pid}"
+        if key not in tx.reading.keys:
             # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
-            judged = tasks.get(pid)
-            paper = people.attach_values(tx, pid, {"tasks": judged}) if judged else people.NO_PAPER
-            body |= paper
-            tx.append(CONTRIBUTION, key, pid, body)
+            paper = people.attach_values(tx, pid, {"tasks": tasks[pid]}) if pid in tasks else people.NO_PAPER
+            about = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
+            tx.append(CONTRIBUTION, key, pid, {**about, **paper})
 
 
 def _with_standing(

@@ -78,7 +78,7 @@ def answer(
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
     given = Answer(outcome, reason, tx.who(by), correction, text)
-    name = f"{sid}/{pid}/{outcome}/{given.by}/{_times(tx, sid, pid)}"
+    name = f"{sid}/{pid}/{outcome}/{given.by}/{len(tx.state.disputes.of(sid, pid))}"
     return given, book.answer(tx, sid, pid, given, name)
 
 
@@ -89,13 +89,9 @@ def resolve(
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
     check_seen(seen, resolution, tx, sid, pid, by)
     # A contributor may dispute twice; each time is its own step.
-    name = f"{sid}/{pid}/{tx.who(by)}/{_times(tx, sid, pid)}"
+    name = f"{sid}/{pid}/{tx.who(by)}/{len(tx.state.disputes.of(sid, pid))}"
     made = book.resolve(tx, sid, pid, by, name)
     return made, tx.state.settlements.get(sid).currency
-
-
-def _times(tx: Writer, sid: str, pid: str) -> int:
-    return len(tx.state.disputes.found.get(sid, {}).get(pid, []))
 
 
 def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:
@@ -124,7 +120,7 @@ def _lines(
     given = state.credits_of(found)
     for line in manifest["contributors"]:
         pid = line["pid"]
-        own = asked.found.get(found.id, {}).get(pid, [])
+        own = asked.of(found.id, pid)
         kept = asked.kept.get((found.id, pid))
         yield {
             "settlement": found.id, "project": found.project, "state": found.state, "contributor": pid,
@@ -154,27 +150,22 @@ def _change(reading: Reading, e: Event) -> dict[str, Any] | None:
             "reason": e.body.get("reason", "")}  # fmt: skip
 
 
-_COLUMNS = (
-    "settlement", "project", "state", "contributor", "name", "rows", "kept", "counted", "rule", "currency",
-    "below_rows", "drafted_by", "decided_by", "decided", "because", "held_by", "held_since", "appeal_until",
-    "unanswered_since",
-)  # fmt: skip
-
-
 def decisions_csv(made: Mapping[str, Any]) -> str:
     """The same as a table, one row for each judgement."""
-    header = [*_COLUMNS, "verdicts", "right", "low", "high", "amount", "by_rows", "appeals", "changes"]
-    rows = ([*(line.get(name) for name in _COLUMNS), *_cells(line)] for line in made["judgements"])
-    return to_csv(header, rows)
+    return to_csv([_cells(line) for line in made["judgements"]])
 
 
-def _cells(line: dict[str, Any]) -> list[Any]:
-    right: list[int] = next((one["right"] for one in line["judged"] if "right" in one), [])
-    appeals = (f"{d['reason']}: {d['outcome'] or d['state']}" for d in line["appeals"])
-    return [
-        "; ".join(f"{name} {count}" for name, count in line["verdicts"].items()),
-        *(f"{part / UNIT:.3f}" for part in right), *[""] * (3 - len(right)),
-        show_amount(line["amount"]), "" if line["by_rows"] is None else show_amount(line["by_rows"]),
-        "; ".join(appeals),
-        "; ".join(f"{c['kind']} {show_amount(c['amount'])} by {c['by']}" for c in line["changes"]),
-    ]  # fmt: skip
+def _cells(line: dict[str, Any]) -> dict[str, Any]:
+    right = next((one["right"] for one in line["judged"] if "right" in one), None)
+    share = dict.fromkeys(("right", "low", "high"), "")
+    if right is not None:
+        share = {name: f"{part / UNIT:.3f}" for name, part in zip(share, right, strict=True)}
+    plain = {name: value for name, value in line.items() if not isinstance(value, dict | list)}
+    lists = {
+        "verdicts": (f"{name} {count}" for name, count in line["verdicts"].items()),
+        "appeals": (f"{d['reason']}: {d['outcome'] or d['state']}" for d in line["appeals"]),
+        "changes": (f"{c['kind']} {show_amount(c['amount'])} by {c['by']}" for c in line["changes"]),
+    }
+    by_rows = "" if line["by_rows"] is None else show_amount(line["by_rows"])
+    shown = {"amount": show_amount(line["amount"]), "by_rows": by_rows}
+    return plain | shown | share | {name: "; ".join(texts) for name, texts in lists.items()}

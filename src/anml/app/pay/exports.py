@@ -12,6 +12,7 @@ from anml.core.money import bank_name, check_bic, check_iban, show_amount, show_
 from anml.core.settle import UNIT
 from anml.ledger.log import Event
 from anml.ledger.money_parts import Payment, PayoutBatch
+from anml.ledger.people import DETAILS
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _DEBITS = ("returned", "reversed")
@@ -19,15 +20,15 @@ _DEBITS = ("returned", "reversed")
 
 def payout_csv(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]]) -> str:
     """A batch for people who pay by hand or upload a list; amounts in the bank's units."""
-    header = ("batch", "payment", "contributor", "name", "iban", "bic", "currency", "amount", "state")
-    rows = []
-    for item in batch.payments:
-        person = (payees.get(item.pid, {}).get(name, "") for name in ("name", "iban", "bic"))
-        amount = show_minor(item.amount, batch.currency)
-        rows.append(
-            (batch.id, payment_id(batch, item), item.pid, *person, batch.currency, amount, item.state)
-        )
-    return to_csv(header, rows)
+    return to_csv([
+        {
+            "batch": batch.id, "payment": payment_id(batch, item), "contributor": item.pid,
+            **{name: payees.get(item.pid, {}).get(name, "") for name in DETAILS},
+            "currency": batch.currency, "amount": show_minor(item.amount, batch.currency),
+            "state": item.state,
+        }
+        for item in batch.payments
+    ])  # fmt: skip
 
 
 def payment_id(batch: PayoutBatch, payment: Payment) -> str:
@@ -118,21 +119,17 @@ def beancount(entries: Iterable[Event]) -> str:
 
 def statements_csv(statements: Iterable[Mapping[str, Any]]) -> str:
     """Statements as a table; what takes away has a column of its own, so no amount is negative."""
-    names = ("gross", "held", "released", "returned", "reversed", "in_transit", "paid")
-    header = (
-        "contributor", "settlement", "posted", "state", "currency", "rows", "kept", "counted", "share",
-        *(f"{name}_{'debit' if name in _DEBITS else 'credit'}" for name in names),
-        "corrected_credit", "corrected_debit", "payable_credit", "payable_debit", "reasons",
-    )  # fmt: skip
-    return to_csv(header, (_statement_row(item, names) for item in statements))
+    return to_csv([_statement_row(item) for item in statements])
 
 
-def _statement_row(item: Mapping[str, Any], names: tuple[str, ...]) -> list[object]:
+def _statement_row(item: Mapping[str, Any]) -> dict[str, object]:
     amounts, rows = item["amounts"], item["rows"]
-    both = [
-        show_amount(max(sign * amounts[name], 0)) for name in ("corrected", "payable") for sign in (1, -1)
-    ]
-    known = [item[name] for name in ("contributor", "settlement", "posted", "state", "currency")]
-    counts = [rows["given"], rows["kept"], rows["counted"], show_amount(item["share"] * 10**6 // UNIT)]
-    whole = [show_amount(amounts[name]) for name in names]
-    return [*known, *counts, *whole, *both, " ".join(item["reasons"])]
+    made = {name: item[name] for name in ("contributor", "settlement", "posted", "state", "currency")}
+    made |= {"rows": rows["given"], "kept": rows["kept"], "counted": rows["counted"]}
+    made["share"] = show_amount(item["share"] * 10**6 // UNIT)
+    for name in ("gross", "held", "released", "returned", "reversed", "in_transit", "paid"):
+        made[f"{name}_{'debit' if name in _DEBITS else 'credit'}"] = show_amount(amounts[name])
+    for name in ("corrected", "payable"):
+        made[f"{name}_credit"] = show_amount(max(amounts[name], 0))
+        made[f"{name}_debit"] = show_amount(max(-amounts[name], 0))
+    return made | {"reasons": " ".join(item["reasons"])}

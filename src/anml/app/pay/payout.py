@@ -61,7 +61,9 @@ def create(
             why = {pid: _not_paid(tx, pid, needed, due[pid] < threshold) for pid in due}
             left = {pid: reason for pid, reason in why.items() if reason}
             if due and left == why:
-                raise ConflictError(f"nothing can be paid in {currency}: {_first(left)}")
+                (pid, reason), *rest = left.items()
+                more = f", and {len(rest)} more" if rest else ""
+                raise ConflictError(f"nothing can be paid in {currency}: {pid}: {reason}{more}")
         able = due.keys() - left.keys() if listed is None else listed
         back = tx.state.payouts.came_back
         again = {pid: ", ".join(sorted(back[pid, currency])) for pid in able if (pid, currency) in back}
@@ -81,11 +83,6 @@ def create(
     drafts: dict[Path, Path] = {}
     with _placed(drafts):
         return ledger.write(work)
-
-
-def _first(reasons: Mapping[str, str]) -> str:
-    pid, reason = next(iter(reasons.items()))
-    return f"{pid}: {reason}" + (f", and {len(reasons) - 1} more" if len(reasons) > 1 else "")
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def reasons(
 ) -> list[str]:
     """Why the amount is what it is, one line for each kind of reason."""
     made = scene.manifest
-    found = _about_labels(line) + _about_rows(line, made) + _decided(scene, line, amounts["gross"])
+    found = _about_labels(line) + _about_rows(line, made) + _decided(scene, line)
     if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"]:
@@ -64,7 +64,7 @@ def reasons(
     if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
         words = f": {said}" if (said := scene.words.get(last.body["paper"])) else ""
         found.append(f"Held over a flag, as {last.by} decided on {last.at[:10]}{words}.")
-    mine = scene.disputes(line["pid"])
+    mine = scene.asked.of(scene.settlement.id, line["pid"])
     if mine and not mine[-1].closed:
         found.append("A dispute is open; the held amount waits.")
     elif mine and mine[-1].answer:
@@ -99,16 +99,15 @@ def _about_labels(line: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _decided(scene: "Scene", line: Mapping[str, Any], gross: int) -> list[str]:
+def _decided(scene: "Scene", line: Mapping[str, Any]) -> list[str]:
     """Who decided that somebody gets less than their rows alone would be paid, and why."""
-    made, found, currency = scene.manifest, scene.settlement, scene.manifest["currency"]
-    by_rows = made["rate"] * line["rows"] or made["pool"] * line["rows"] // made["run"]["rows"]
-    if gross >= by_rows:
+    found, below = scene.settlement, scene.below
+    if line["pid"] not in below:
         return []
-    money = show_money(by_rows, currency)
+    money = show_money(below[line["pid"]][1], found.currency)
     why, yours = f": {found.because}" if found.because else "", counted(line["rows"], "row")
     return [
-        f"Your {yours} at one rate for everybody's would be {money} {currency}. That you get less was "
+        f"Your {yours} at one rate for everybody's would be {money} {found.currency}. That you get less was "
         f"decided by {found.approved_by} on {str(found.posted)[:10]}, who was shown your line{why}."
     ]
 

@@ -20,7 +20,6 @@ from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
 from anml.ledger import book, kinds, people
 from anml.ledger.audit import MANIFEST
-from anml.ledger.book import words
 from anml.ledger.log import Event, seconds
 from anml.ledger.money_parts import Settlement, Settlements
 from anml.ledger.rules_money import one_line, returned
@@ -259,10 +258,14 @@ def _kept(
     known, made = tx.state.disputes.kept, {}
     for pid, flags in flagged.items():
         last = known.get((sid, pid))
-        if pid not in hold and last is not None and set(flags) <= set(last.body["evidence"]):
+        if pid in hold:
+            if not because.strip():
+                raise InputError("say --because, for the contributor, why an amount stays held")
+            made[pid] = {"evidence": list(flags), **book.words(tx, pid, because)}
+            waiting[pid] = "a flag is open: held by your decision"
+        elif last is not None and set(flags) <= set(last.body["evidence"]):
             waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
-            continue
-        if pid not in hold:
+        else:
             said = "; ".join(
                 f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
                 for one in tx.state.evidence.found
@@ -273,10 +276,6 @@ def _kept(
                 f"{who} is flagged ({said}), and a person decides what that means: --pay {who}, or --hold "
                 f"{who} --because WHY; nothing is released before"
             )
-        if not because.strip():
-            raise InputError("say --because, for the contributor, why an amount stays held")
-        made[pid] = {"evidence": list(flags), **words(tx, pid, because)}
-        waiting[pid] = "a flag is open: held by your decision"
     if strangers := set(hold) - set(flagged):
         raise InputError(f"{names.get(min(strangers), min(strangers))} is not flagged, or has nothing held")
     return made

@@ -16,7 +16,7 @@ from anml.core.signals.policy import Policy
 from anml.ledger import checkpoint, evidence, kinds, people, signing
 from anml.ledger.keys import parse_public
 from anml.ledger.log import Event, encode, seconds, shown_date, stamp
-from anml.ledger.money_parts import Dispute, Payouts, Settlement, read_manifest
+from anml.ledger.money_parts import Payouts, Settlement, read_manifest
 from anml.ledger.reading import Reading
 from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
@@ -41,7 +41,7 @@ class Scene:
         self.own: dict[str, list[Event]] = defaultdict(list)
         for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
             self.own[e.subject].append(e)
-        self.manifest = read_manifest(reading.document, found)
+        self.manifest, self.below = read_manifest(reading.document, found), state.below(found)
         self.lines, self.head = line_tree(self.manifest), canonical(head(self.manifest)).decode()
         self.known = standings(state, at, domain, policy, without=sid)
         self.vouched = evidence.of(state, at=self.now, rule=(policy or Policy()).trust)
@@ -66,10 +66,6 @@ class Scene:
         self.note = checkpoint.sign(ledger.ring, len(tree), tree.root)
         # As it was signed: where the clock was mended since, the window counts from another day.
         (self.posted,) = (e.at for e in reading.entries([found.entries[1]]))
-
-    def disputes(self, pid: str) -> list[Dispute]:
-        """What somebody disputed in this settlement, oldest first."""
-        return self.asked.found.get(self.settlement.id, {}).get(pid, [])
 
 
 def build(
@@ -182,7 +178,7 @@ def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dic
         "amounts": amounts,
         "how": how(scene.manifest, line, own[0].body["share"], amounts["gross"]),
         "reasons": why + about_evidence(scene.vouched.get(whole, []), tasks),
-        "disputes": disputes_shown(scene.disputes(pid), scene.words),
+        "disputes": disputes_shown(scene.asked.of(found.id, pid), scene.words),
         "appeal": appeal(until, staff, scene.now),
         "appeal_until": shown_date(until),
         "appeal_to": staff.appeals,

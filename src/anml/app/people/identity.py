@@ -33,9 +33,8 @@ def map_accounts(
     tx: Writer, pairs: list[tuple[str, str]], by: str | None = None
 ) -> tuple[dict[str, str], list[int]]:
     """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
-    owners = {owner for _, owner in pairs if ":" in owner}
     known = {}
-    for owner in sorted(owners):
+    for owner in sorted({owner for _, owner in pairs if ":" in owner}):
         source, _, name = owner.partition(":")
         known[owner] = people.register(tx, place_id(source), [name])[name]
     evidence.taken(tx, "import", "", by)
@@ -60,7 +59,10 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
 
     What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.
     """
-    found = ledger.rehearse(lambda tx: _uses(tx, pid))
+    found, again = ledger.rehearse(lambda tx: (_uses(tx, pid), pid in tx.state.people.erased))
+    if again:
+        # Once more, for what could not be reached then.
+        return found | {"unreached": [] if ledger.dry_run else people.scrubbed(ledger)}
     open_ = [f"{show_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
     open_ += ["an appeal"] if found["asks"] else []
     if open_ and not anyway:
@@ -78,7 +80,8 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
 
 def _uses(tx: Writer, pid: str) -> dict[str, Any]:
     state = tx.verified().state
-    state.people.require(pid)
+    if pid not in state.people.erased:
+        state.people.require(pid)
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
     settled = {s.id: s for s in state.settlements.found.values()}
     used = [sid for sid, one in state.trail.own if one in everybody]

@@ -1,6 +1,6 @@
 """Contributors, settlements and batches by the names that staff know them by, and back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -76,18 +76,21 @@ def find_person(ledger: Ledger, text: str) -> str:
     return find_people(ledger, [text])[0]
 
 
-def find_people(ledger: Ledger, texts: Iterable[str]) -> list[str]:
+def find_people(ledger: Ledger, texts: Collection[str]) -> list[str]:
     """Contributors by what they are called; with the keys at hand as the ledger was verified."""
     if ledger.keys is None:
-        with ledger.read() as connection:
-            return [_found(ledger, connection, text, {}) for text in texts]
+        known = ledger.listed(People)
+        return [_found(known, text, {}) for text in texts]
     with verified(ledger, "looked up in") as reading:
-        called: dict[str, set[str]] = {}
+        known, called = reading.state.people, dict[str, set[str]]()
         for pid, about in people.profiles(reading, ledger.keys).items():
             accounts = (one.partition(":")[2] for one in about.get("accounts", []))
             for name in (about.get("name", ""), *accounts):
-                called.setdefault(name, set()).add(reading.state.people.resolve(pid))
-        return [_found(ledger, reading, text, called) for text in texts]
+                called.setdefault(name, set()).add(known.resolve(pid))
+        for source, colon, name in (text.partition(":") for text in texts):
+            if own := people.lookup_all(reading, ledger.keys, source, [name]) if colon else {}:
+                called[f"{source}:{name}"] = {own[name]}
+    return [_found(known, text, called) for text in texts]
 
 
 def by_person(ledger: Ledger, given: Mapping[str, T], file: str) -> dict[str, T]:
@@ -98,14 +101,9 @@ def by_person(ledger: Ledger, given: Mapping[str, T], file: str) -> dict[str, T]
     return found
 
 
-def _found(ledger: Ledger, where: sa.Connection | Reading, text: str, called: Mapping[str, set[str]]) -> str:
-    known = loaded(People, where.state if isinstance(where, Reading) else where)
+def _found(known: People, text: str, called: Mapping[str, set[str]]) -> str:
     if text in known.since:
         return text
-    source, colon, name = text.partition(":")
-    own = people.lookup_all(where, ledger.ring, source, [name]) if isinstance(where, Reading) else {}
-    if colon and own:
-        return own[name]
     hits = called.get(text, set())
     if not hits and len(text) >= SHORT:
         hits = {pid for pid in known.since if pid.startswith(text)}

@@ -78,18 +78,15 @@ def _with_votes(rows: pl.DataFrame, peers: Collection[str] | None = None) -> pl.
     one = rows.unique(["item", "contributor"], keep="last", maintain_order=True)
     is_peer = pl.lit(True) if peers is None else pl.col("contributor").is_in(sorted(peers))
     one = one.with_columns(voice=is_peer.cast(pl.Int64))
-    votes = one.group_by("item", "label").agg(pl.col("voice").sum().alias("votes"))
+    votes = one.drop_nulls("label").group_by("item", "label").agg(votes=pl.col("voice").sum())
+    most = pl.col("votes").sort(descending=True)
+    top = votes.group_by("item").agg(first=most.first(), second=most.slice(1, 1).first().fill_null(0))
     joined = one.join(votes, on=["item", "label"], maintain_order="left")
-    rivals = one.select("item", "contributor", "label").join(votes, on="item", suffix="_other")
-    largest = (
-        rivals.filter(pl.col("label") != pl.col("label_other"))
-        .group_by("item", "contributor")
-        .agg(pl.col("votes").max().alias("rival"))
-    )
-    return joined.join(largest, on=["item", "contributor"], how="left", maintain_order="left").with_columns(
-        (pl.col("voice").sum().over("item") - pl.col("voice")).alias("others"),
-        (pl.col("votes") - pl.col("voice")).alias("same"),
-        pl.col("rival").fill_null(0),
+    own, first = pl.col("votes"), pl.col("first")
+    return joined.join(top, on="item", maintain_order="left").with_columns(
+        others=pl.col("voice").sum().over("item") - pl.col("voice"),
+        same=own - pl.col("voice"),
+        rival=pl.when(own == first).then("second").when(own < first).then("first").otherwise(0),
     )
 
 
