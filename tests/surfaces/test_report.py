@@ -558,7 +558,7 @@ class TestWhatToDo:
 
     def test_a_doubtful_result_is_not_to_be_acted_on(self, result):
         asked = result.contributors.with_columns(settled_by=pl.Series([0, 1200, 7, 0, 0]))
-        doubt = replace(result, gate=Gate("doubtful", "two camps"), contributors=asked)
+        doubt = replace(result, doubtful=0.4, contributors=asked)
         assert todo(doubt) == [
             "Get known labels for about 7 rows of 1 contributor and more rows of 1 contributor: that would "
             "settle it.",
@@ -579,6 +579,16 @@ class TestWarnings:
         assert words.index("Who") < words.index("Thing 1.") < words.index("3 more warnings 4 more warnings")
         assert words.count("Thing 4.") == 1
         assert 'href="#warnings"' in html
+
+    @pytest.mark.parametrize(
+        ("doubtful", "said"),
+        [
+            ("two camps.", "Do not rely on this result: two camps."),  # as runs of old keep it
+            (0.414, "two camps: contributors of 41% of the rows contradict the others, and the labels alone"),
+        ],
+    )
+    def test_doubt_is_said_from_its_figure_or_as_an_old_run_has_it(self, result, doubtful, said):
+        assert said in summary(replace(result, doubtful=doubtful)).doubt
 
     def test_doubt_is_said_once_and_before_anything_else(self, result):
         doubt = replace(

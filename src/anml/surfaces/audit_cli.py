@@ -130,7 +130,6 @@ def _show(result: Any, command: str, out: Path | None, files: list[str], json: b
     from anml.app.audit.output import as_json
     from anml.app.audit.result import run_record
     from anml.surfaces.console import print_audit
-    from anml.surfaces.summary import reason_for_doubt
 
     if json:
         record = run_record(result, command)
@@ -147,5 +146,5 @@ def _show(result: Any, command: str, out: Path | None, files: list[str], json: b
     else:
         print(f"Wrote {', '.join(files)} to {out}")
         print(f"Report: {out / 'report.html'}")
-        if "path" in result.data and result.queue.candidates and not reason_for_doubt(result):
+        if "path" in result.data and result.queue.candidates and result.doubtful is None:
             print(f"What to relabel first: anml relabel {quote(str(out))} --out FILE")

@@ -12,6 +12,7 @@ from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.surfaces.accused import false_alarms, noun
 from anml.surfaces.names import printable
+from anml.surfaces.shape_view import sentences
 from anml.surfaces.summary import decided, summary
 
 MOST_LISTED = 30
@@ -42,7 +43,7 @@ def print_audit(result: Audited) -> None:
             say(f"{hidden:,} more contributors; contributors.csv has all of them")
         if false := false_alarms(result):
             say(false)
-    for sentence in [] if result.shape is None else result.shape.said:
+    for sentence in [] if result.shape is None else sentences(result.shape):
         say(printable(sentence))
     if result.items is not None:
         one = "number" if "p" not in result.items.columns else "label" if result.shape is None else "answer"
@@ -51,8 +52,8 @@ def print_audit(result: Audited) -> None:
         say(f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled).")
     if result.gold is not None:
         say(result.gold.sentence())
-    for kind, sentences, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
-        for sentence in sentences:
+    for kind, all_said, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
+        for sentence in all_said:
             say(f"{kind}: {sentence}", style)
 
 
