@@ -92,7 +92,6 @@ def predict(
 def demo(
     out: Annotated[Path, opt("Folder for the tables, the run and the report.")] = Path("anml-demo"),
     seed: audit_options.Seed = 0,
-    images: Annotated[bool, opt("Pictures that the program draws.", "--images")] = False,
     json: audit_options.Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
@@ -103,16 +102,9 @@ def demo(
     check_folder(out, f"run/{RECORD}")
     out.mkdir(parents=True, exist_ok=True)
     how: dict[str, Any] = {"out": run, "seed": seed, "json": json, "quiet": not sys.stderr.isatty()}
-    trained = f"train {data} --time labeled_at --domain science --test {test}"
     if not json:
-        print(f"anml {f'audit {data} --no-compare' if images else trained} --out {run}\n")
+        print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
     with removed_on_error(data, test):
-        if images:
-            from anml.app.demo import demo_pictures
-
-            write_frame(demo_pictures(out, seed)[0], data)
-            audit(data, compare=False, **how)
-            return
         for frame, path in zip(demo_tables(seed), (data, test), strict=True):
             write_frame(frame, path)
         train(data, test=test, time="labeled_at", domain="science", **how)
