@@ -91,10 +91,8 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
     assert for_people.out.startswith("Who: dan ")
     assert "What to do: Talk to dan, with examples" in for_people.out
     assert "What it changes: " in for_people.out
-    assert "Of 1 accusation fewer than 0.01 are expected to be false" in for_people.out
-    assert (
-        "Contributors: accused, less reliable, cannot tell, reliable; lowest quality first" in for_people.out
-    )
+    assert "Of 1 accusation, fewer than 0.01 are expected to be false" in for_people.out
+    assert "Contributors: the accused first, then by verdict and quality" in for_people.out
     assert "note: using column 'label' as label (guessed from its name)" in for_people.out
     assert f"Report: {tmp_path / 'second' / 'report.html'}" in for_people.out
     assert f"What to relabel first: anml relabel {tmp_path / 'second'} --out FILE" in for_people.out

@@ -453,7 +453,7 @@ class TestWho:
 
     def test_expected_false_accusations_stand_under_the_table(self, result):
         found = replace(people(result, member_4=GUESSING, member_3=CONTRADICTS), false_accusations=0.013)
-        said = "Of 2 accusations about 0.013 are expected to be false (false discovery rate at most 1%)."
+        said = "Of 2 accusations, about 0.013 are expected to be false (false discovery rate at most 1%)."
         assert false_alarms(found) == said
         assert said in Page(render_report(found)).words
         assert false_alarms(people(result)) == ""
@@ -689,7 +689,7 @@ class TestItems:
         page = Page(render_report(found))
         assert "items" in page.sections
         assert "30 items, most with several labels" in page.words
-        assert f"{found.queue.candidates:,} are to check: less than 90% sure, and not settled" in page.words
+        assert f"{found.queue.candidates:,} need checking: less than 90% sure, and not settled" in page.words
         assert "10 more items are clearer" in page.words
         assert ["i0", "3", "kind 1", "50%", "67%"] in page.rows
 

@@ -49,7 +49,7 @@ def print_audit(result: Audited) -> None:
         one = "number" if "p" not in result.items.columns else "label" if result.shape is None else "answer"
         made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their "
         made, count = f"{made}{noun(result)}s", result.queue.candidates
-        say(f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled).")
+        say(f"{made}; {count:,} of them need checking (less than {CLEAR:.0%} sure, and not settled).")
     if result.gold is not None:
         say(result.gold.sentence())
     for kind, all_said, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
@@ -83,7 +83,7 @@ def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Ta
 
     if room() < min(longest, FAIR_NAME):
         figures = {name: cells for name, cells in figures.items() if name not in _NARROW}
-    title = "Contributors: accused, less reliable, cannot tell, reliable; lowest quality first"
+    title = "Contributors: the accused first, then by verdict and quality"
     table = Table(title=title, title_justify="left")
     table.add_column("contributor", no_wrap=True, width=max(min(longest, room()), LEAST_NAME))
     for name, cells in figures.items():

@@ -12,7 +12,7 @@ from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.options import RunFolder, arg, opt
 
-app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
+app = typer.Typer(help="Track records: show, replay and extend them.", no_args_is_help=True)
 
 
 @app.command("show")

@@ -149,6 +149,6 @@ VIEWS: dict[str, Callable[[Shaped], Section]] = {
     "preference": _ranking,
     "spans": _places,
     "boxes": _places,
-    "tags": _listed("tags", "Tags", _TAGS, "Least sure: probability of the tag, or of its absence, that is."),
+    "tags": _listed("tags", "Tags", _TAGS, "Least sure: how certain its least certain tag, or absence, is."),
     "ordinal": _listed("grades", "Grades", _GRADES, "From and to hold nine tenths of the probability."),
 }

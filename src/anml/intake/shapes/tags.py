@@ -39,7 +39,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         rest = pl.exclude(*keys, "tags").drop_nulls().first()
         together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
         seen = seen.group_by(keys, maintain_order=True).agg(together, rest)
-        said.append(f"{counted(again, 'row')} of an item by a contributor who has one there already: one set")
+        said.append(f"{counted(again, 'row')} by a contributor who already has one of the item: one set")
     return _of_sets(seen, known, label, said)
 
 
