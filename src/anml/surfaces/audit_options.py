@@ -50,9 +50,9 @@ OPTIONS = (
     Option("key", _COLUMN, None, "Column that names the rows; aligns predictions and embeddings.",
            python="The samples keep it. Without one, all are in the order of the rows."),
     Option("features", Names | None, None, "Columns to use as features, separated by commas.",
-           python="Columns to use as features; one name or a list."),
+           python="In Python one name or a list."),
     Option("ignore", Names | None, (), "Columns not to use as features, separated by commas.",
-           python="Columns not to use as features; one name or a list."),
+           python="In Python one name or a list."),
     Option("task", str, "auto",
            "classification, regression, preference, ordinal, tags, spans, boxes or auto."),
     Option("first", _COLUMN, None, "Preferences: column with the candidate that was shown first.", IN_MEMORY),
@@ -114,7 +114,7 @@ OPTIONS = (
     Option("track_domain", str, "default", "Domain of the track record in the ledger."),
     Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
     Option("out", Path | None, None, "Folder for the report and the files; nothing is written without.",
-           IN_MEMORY, python="Folder for what an engine judges; other results are written by `save`."),
+           IN_MEMORY, python="In Python for what an engine judges; other results are written by `save`."),
     Option("fail_if", _COLUMN, None,
            "Exit with 1 where this holds of a contributor or the run: 'quality<0.6'.", COMMANDS),
     Option("json", bool, False, "Print one JSON object and nothing else.", COMMANDS, flag="--json"),
@@ -125,8 +125,6 @@ OPTIONS = (
            (PYTHON,)),
 )  # fmt: skip
 BY_NAME = {option.name: option for option in OPTIONS}
-# Where Python's word replaces the command line's.
-_REPLACED = ("features", "ignore", "out")
 
 _READ = "A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of pictures."
 Data = Annotated[Path, arg(_READ)]
@@ -190,7 +188,7 @@ def documented(function: Callable[..., Any], options: Sequence[Option] = OPTIONS
             continue
         shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")
         shown = parameter.annotation.__name__ if isinstance(parameter.annotation, type) else shown
-        said = option.python if name in _REPLACED else " ".join((option.help, option.python)).strip()
+        said = f"{option.help} {option.python}".strip()
         lines += [f"    {name} : {shown}", *(f"        {line}" for line in textwrap.wrap(said, 100))]
     return inspect.cleandoc(function.__doc__ or "") + "\n" + inspect.cleandoc("\n".join(["x", *lines]))[2:]
 

@@ -15,7 +15,7 @@ import typer
 from anml.app import ledger
 from anml.core.errors import InputError
 from anml.core.signals.policy import Policy
-from anml.surfaces.audit_options import Option, parameter
+from anml.surfaces.audit_options import BY_NAME, Option, parameter
 from anml.surfaces.names import printable
 
 Book: TypeAlias = "ledger.ledgers.Ledger"
@@ -28,12 +28,11 @@ OPTIONS = (
     Option("yes", str | None, None, "Sign what was shown under this digest, and nothing else.",
            metavar="DIGEST"),
     Option("domain", str, "default", "Domain of the track record."),
-    Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
+    BY_NAME["policy"],
     Option("dry_run", bool, False, "Show what would happen; write nothing.", flag="--dry-run"),
     Option("ledger", str | None, None, "A SQLite file, or a PostgreSQL URL.", envvar="ANML_LEDGER"),
-    Option("keys", Path | None, None, "Folder with the ledger's keys; beside a SQLite file.",
-           envvar="ANML_KEYS"),
-    Option("json", bool, False, "Print one JSON object and nothing else.", flag="--json"),
+    BY_NAME["keys"],
+    BY_NAME["json"],
 )  # fmt: skip
 EVERY = ("ledger", "keys", "json")
 Command = Callable[..., None]
