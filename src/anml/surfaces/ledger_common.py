@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import typer
+from rich.cells import cell_len, set_cell_size
 
 from anml.app import ledger
 from anml.core.errors import InputError
@@ -145,8 +146,8 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     """Rows as aligned text."""
     # A name with many blanks could look like several cells.
     table = [[" ".join(printable(str(cell)).split()) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    widths = [max(cell_len(row[i]) for row in table) for i in range(len(header))]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
