@@ -130,7 +130,7 @@ class Bench:
         sign = "ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
         call([*sign.split(), "--property", "ANML_REPRODUCED", "--about", pid.strip()])
         call(["statement", "latest", "--out", "papers"])
-        shutil.copy(next((self.clean / "papers").glob("*/statement.json")), self.clean / "statement.json")
+        shutil.copy(next((self.clean / "papers").glob("c*.json")), self.clean / "statement.json")
         call(["ledger", "checkpoint", "--out", "note.txt"])
 
     @staticmethod

@@ -29,7 +29,8 @@ def statement(
     at: Desk,
     settlement: Annotated[str | None, arg("The settlement, or the latest.")] = None,
     contributor: Annotated[list[str] | None, opt("Only these contributors.")] = None,
-    out: Annotated[Path | None, opt("Folder for statements.csv, and a folder for each to hand out.")] = None,
+    out: Annotated[Path | None, opt("Folder for signed JSON, HTML and statements.csv.")] = None,
+    bundle: Annotated[Path | None, opt("Folder for bundles that anybody can check.")] = None,
     verify: Annotated[Path | None, opt("Check this signed statement instead.")] = None,
     public_key: Annotated[str | None, opt("The ledger's public key, to check with.")] = None,
 ) -> None:
@@ -39,20 +40,32 @@ def statement(
         return
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
-    if out is not None:
-        check_place(out / "statements.csv")
+    for folder in (out, bundle):
+        if folder is not None:
+            check_place(folder / "statements.csv")
     sid = people.names.find_settlement(at.book, settlement, "posted")
     chosen = None if contributor is None else people.names.find_people(at.book, contributor)
     made = pay.statement.build(at.book, sid, chosen, at.domain, at.read_policy())
+    _write(at, made, out, bundle)
     lines = _table(made, people.names.names_of(at.book))
+    lines += [f"Wrote {counted(len(made), 'statement')} to {out}"] if out else []
+    last = f"Wrote {counted(len(made), 'bundle')} to {bundle}; in each: python verify.py --public-key KEY"
+    places = {name: None if path is None else str(path) for name, path in (("out", out), ("bundle", bundle))}
+    value = {"settlement": sid, "statements": list(made.values()), **places}
+    at.show(value, [*lines, *([last] if bundle else [])])
+
+
+def _write(at: Desk, made: Made, out: Path | None, bundle: Path | None) -> None:
+    """Write statements into a folder for all of them, and into one with a bundle each."""
+    for pid, item in made.items() if out or bundle else ():
+        signed = pay.statement.sign(at.book, item)
+        if out is not None:
+            write_file(out / f"{pid}.json", signed, private=True)
+            write_file(out / f"{pid}.html", statement_html(item), private=True)
+        if bundle is not None:
+            write_bundle(bundle / pid, item, signed, ledger.steps.public_key(at.book))
     if out is not None:
-        for pid, item in made.items():
-            signed = pay.statement.sign(at.book, item)
-            write_bundle(out / pid, item, signed, ledger.steps.public_key(at.book))
         write_file(out / "statements.csv", pay.exports.statements_csv(made.values()), private=True)
-        lines.append(f"Wrote {counted(len(made), 'statement')} to {out}; to check one, in its folder:")
-        lines.append("python verify.py --public-key KEY")
-    at.show({"settlement": sid, "statements": list(made.values()), "out": out and str(out)}, lines)
 
 
 def _table(made: Made, names: dict[str, str]) -> list[str]:
