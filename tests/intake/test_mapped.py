@@ -91,3 +91,8 @@ def test_times_that_cannot_be_read_are_counted_and_shown(tmp_path):
 def test_an_empty_cell_stays_missing_in_the_data_columns(tmp_path):
     found = read_mapped(table(tmp_path, "worker,label,size,hue\nann,a,1,\nbob,b,,red\n"))
     assert found.rows.select("size", "hue").rows() == [(1, None), (None, "red")]
+
+
+def test_a_doi_is_kept_as_it_is(tmp_path):
+    found = read_mapped(table(tmp_path, "worker,label,DOI\nann,a,10.1/X\nbob,b,\n"))
+    assert found.rows["doi"].to_list() == ["10.1/X", None]

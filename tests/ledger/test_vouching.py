@@ -283,6 +283,18 @@ def test_agreement_is_reproduction_only_when_asked_for(place):
     ]
 
 
+def test_import_with_retractions(place):
+    columns = {"item": "sample", "label": "verdict", "contributor": "lab"}
+    request = Import(DATA / "papers.csv", "table", columns=columns, retractions=DATA / "retractions.csv")
+    found = import_file(place.ledger, request)
+    assert found.rows.select("item", "verification", "level").rows() == [
+        ("p1", 0.07, "flagged"),
+        ("p2", 0.20, "concern"),
+        ("p3", 0.25, "self-attested"),
+        ("p4", 0.25, "self-attested"),
+    ]
+
+
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format_imports(place, name):
     files = {

@@ -18,7 +18,7 @@ ROWS = ("item", "contributor", "label", "time", "truth")
 EVIDENCE = ("item", "contributor", "kind", "issuer", "at")
 # Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
 UNKNOWN_REVIEWER = "unknown reviewer"
-PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester")
+PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester", "retraction-watch")
 # Columns that a table made of an export may have beside its rows: what is known of the labels.
 KNOWN, REVIEWED, IS_TRUTH = "known", "reviewed", "is_ground_truth"
 # What the tool calls a label, where it has a name for each; and what `anml relabel` wrote beside the data.

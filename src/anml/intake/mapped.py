@@ -18,6 +18,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "review": ("review", "review_status", "review_result"),
     "reviewer": ("reviewer", "reviewer_id", "reviewed_by"),
     "reviewed_at": ("reviewed_at", "review_time"),
+    "doi": ("doi",),
 }
 REQUIRED = ("contributor", "label")
 _REVIEWS = {
@@ -44,8 +45,9 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
             continue
         who = {"item": known["item"] or str(number), "contributor": known["contributor"]}
         row = {"label": known["label"], "time": utc_text(known["time"]), "truth": known["truth"]}
+        doi = {"doi": known["doi"]} if "doi" in chosen else {}
         rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
-        rows.append(who | row | scalars(rest))
+        rows.append(who | row | doi | scalars(rest))
         kind = _REVIEWS.get(str(known["review"] or "").lower())
         if kind and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER

@@ -135,6 +135,8 @@ def import_(
     contributor: Annotated[str | None, opt("Column with who contributed.")] = None,
     item: Annotated[str | None, opt("Column with the thing labelled.")] = None,
     time: Annotated[str | None, opt("Column or metadata field with the time.")] = None,
+    doi: Annotated[str | None, opt("Column with DOIs.")] = None,
+    retractions: Annotated[Path | None, opt("Retraction Watch CSV, matched by DOI.")] = None,
     agreement: Annotated[bool, opt("Agreement of two known others counts.", "--agreement")] = False,
     names: Annotated[bool, opt("Leave account names in the rows.", "--names")] = False,
 ) -> None:
@@ -146,9 +148,9 @@ def import_(
         if out.suffix not in (".parquet", ".csv"):
             raise InputError(f"the rows go to a .parquet or .csv file, got {out.name!r}")
         check_place(out)
-    chosen = {"label": label, "contributor": contributor, "item": item, "time": time}
+    chosen = {"label": label, "contributor": contributor, "item": item, "time": time, "doi": doi}
     request = ledger.vouched.Import(
-        file, format, source, at.domain, chosen, agreement, at.read_policy(), names, at.by
+        file, format, source, at.domain, chosen, retractions, agreement, at.read_policy(), names, at.by
     )
     found = ledger.vouched.import_file(at.book, request)
     warn(found.warnings)

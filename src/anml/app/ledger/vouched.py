@@ -18,6 +18,7 @@ from anml.intake.contributions import PLATFORMS, Contributions
 from anml.intake.exports import AUTO, Chosen, read_export
 from anml.intake.file import File
 from anml.intake.plain import as_text
+from anml.intake.retractions import match_retractions, read_retractions
 from anml.intake.source import Source
 from anml.ledger import evidence, people
 from anml.ledger.kinds import CONTRIBUTION
@@ -169,6 +170,7 @@ class Import:
     source: str | None = None
     domain: str = "default"
     columns: Chosen = field(default_factory=dict)
+    retractions: Path | None = None
     agreement: bool = False
     policy: Policy | None = None
     names: bool = False
@@ -193,6 +195,9 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
     file = File(request.path)
     format, found = read_export(file, request.format, request.columns)
     source, batch = place_id(request.source or found.source), file.sha256
+    if request.retractions is not None:
+        notices = match_retractions(found.rows, read_retractions(request.retractions))
+        found = found._replace(evidence=pl.concat([found.evidence, notices]))
 
     def work(tx: Writer) -> Imported:
         named = set(found.rows["contributor"]) | (set(found.evidence["issuer"]) - set(PLATFORMS))
