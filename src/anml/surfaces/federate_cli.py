@@ -1,14 +1,12 @@
 """`anml federate`: a federation in this process. Heavy imports happen inside the commands."""
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from anml.surfaces.audit_options import Seed
-from anml.surfaces.ledger_common import columns
+from anml.surfaces.audit_options import Json, Seed
 from anml.surfaces.options import opt
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -25,26 +23,32 @@ def demo(
     rounds: Annotated[int, opt("Rounds of training.")] = 10,
     recipe: Annotated[str, opt("How clients are weighed; a recipe as `anml audit` takes it.")] = "evidence",
     seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Train on digits at ten clients, four of whom lie together. Writes the report of all rounds."""
-    from anml.app.audit.output import check_folder, write_run
+    from anml.app.audit.output import as_json, check_folder, write_run
     from anml.app.scale.federate import run_demo
     from anml.surfaces.progress import progress_shown
     from anml.surfaces.report import write_report
 
     check_folder(out)
-    with progress_shown(wanted=None if sys.stderr.isatty() else False) as progress:
+    with progress_shown(wanted=False if json or not sys.stderr.isatty() else None) as progress:
         done = run_demo(seed, rounds, recipe, progress)
     files = write_run(out, done.report, "federate", lambda draft: _extra(done, draft, write_report))
     errors = {name: float(wrong.mean()) for name, wrong in done.wrong.items()}
+    if json:
+        last = done.federation.history[-1]
+        reputation = {name: done.federation.reputation_of(name) for name in done.case.names}
+        print(as_json({"errors": errors, "rounds": rounds, "weights": last.weights(),
+                       "reputation": reputation, "gate": last.gate.to_dict(), "out": str(out)}))  # fmt: skip
+        return
     print(f"Error on {len(done.case.y_test)} test digits after {rounds} rounds:")
     for name, words in (("uniform", "averaged"), ("q only", "by q alone"), ("chosen", f"by {recipe}")):
         print(f"  {words:<12}{100 * errors[name]:5.1f}%")
-    lines = []
+    print("\nclient        weight     r   honest")
     for line in done.federation.history[-1].lines:
-        honest = "" if math.isnan(line.honest) else f"{line.honest:.2f}"
-        lines.append((line.client, f"{line.weight:.3f}", f"{line.r:.2f}", honest, line.why))
-    print("\n".join(["", *columns(("client", "weight", "r", "honest", ""), lines)]))
+        honest = "" if line.honest != line.honest else f"{line.honest:6.2f}"
+        print(f"{line.client:<12}{line.weight:8.3f}{line.r:6.2f}   {honest}  {line.why}".rstrip())
     print(f"\nWrote {', '.join(files)} to {out}")
     print(f"Report: {out / 'report.html'}")
 
