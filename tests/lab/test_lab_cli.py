@@ -39,23 +39,24 @@ def anml_here(monkeypatch, *arguments):
     return stopped.value.code
 
 
-def test_list_has_every_experiment(monkeypatch, capsys):
-    assert anml_here(monkeypatch, "list") == 0
-    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert listed == [*catalogue(), *catalogue("beyond"), *catalogue("field")]
+def test_list_for_programs(monkeypatch, capsys):
+    assert anml_here(monkeypatch, "list", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)["experiments"]
+    assert [entry["name"] for entry in listed] == [*catalogue(), *catalogue("beyond"), *catalogue("field")]
 
 
-def test_run_a_file_of_my_own_and_report(tmp_path, monkeypatch):
+def test_run_a_file_of_my_own_and_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(MINE)
-    assert anml_here(monkeypatch, "run", "mine.toml", "--out", "out", "--jobs", "1") == 0
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert anml_here(monkeypatch, "run", "mine.toml", "--out", "out", "--jobs", "1", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
     [entry] = summary["experiments"]
     assert (entry["name"], entry["trials"], summary["claims_total"]) == ("mine", 10, 1)
+    assert summary["left_out"] == {}
     # Another seed is another draw, and its rows lie where the report looks for them.
-    other = ("run", "mine.toml", "--seed", "1", "--out", "out/seeds/1", "--jobs", "1")
+    other = ("run", "mine.toml", "--seed", "1", "--out", "out/seeds/1", "--jobs", "1", "--json")
     assert anml_here(monkeypatch, *other) == 0
-    again = json.loads((tmp_path / "out" / "seeds" / "1" / "summary.json").read_text())
+    again = json.loads(capsys.readouterr().out)
     assert again["experiments"][0]["rows"] != entry["rows"]
     assert anml_here(monkeypatch, "report", "out") == 0
     assert " over 2 seeds)" in (tmp_path / "out" / "report.md").read_text()
@@ -104,13 +105,14 @@ def test_report_writes_a_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for arguments in (
         ["run", "selection", "--trials", "2", "--out", "out", "--jobs", "1"],
-        ["report", "out", "--page", "page.md"],
+        ["report", "out", "--page", "page.md", "--json"],
     ):
         monkeypatch.setattr(sys, "argv", ["anml", "lab", *arguments])
         with pytest.raises(SystemExit) as stopped:
             main()
         assert stopped.value.code == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "page.md"
+    printed = capsys.readouterr().out
+    assert json.loads(printed[printed.index('{\n "written"') :])["written"][-1] == "page.md"
     assert "## selection" in (tmp_path / "page.md").read_text()
 
 

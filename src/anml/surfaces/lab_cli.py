@@ -1,5 +1,6 @@
 """`anml lab`: list, run and report the paper's experiments. Heavy imports happen inside the commands."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +17,21 @@ if TYPE_CHECKING:
 _ABOUT = "Reproduce the paper's tables beside its own numbers."
 lab = typer.Typer(name="lab", help=_ABOUT, no_args_is_help=True, rich_markup_mode=None)
 
+AsJson = Annotated[bool, opt("Print JSON instead of text.", "--json")]
+
 
 @lab.command("list")
-def list_() -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the experiments."""
     from anml.lab.spec import catalogue
 
     experiments = [e for room in ("paper", "beyond", "field") for e in catalogue(room).values()]
-    print("\n".join(f"{e.name:<16}{e.trials:>4} trials  {e.title}" for e in experiments))
+    if as_json:
+        names = ("name", "title", "trials", "about")
+        entries = [{name: getattr(experiment, name) for name in names} for experiment in experiments]
+        print(json.dumps({"experiments": entries}, indent=1))
+    else:
+        print("\n".join(f"{e.name:<16}{e.trials:>4} trials  {e.title}" for e in experiments))
 
 
 @lab.command("run")
@@ -36,6 +44,7 @@ def run_(
     device: Annotated[str, opt("cpu, cuda, or auto: a GPU when there is one.")] = "auto",
     fresh: Annotated[bool, opt("Throw away earlier rows first.", "--fresh")] = False,
     out: Annotated[Path, opt("Folder of results.")] = Path("results"),
+    as_json: AsJson = False,
 ) -> None:
     """Run experiments. Rows that are in the folder of results are not run again."""
     from anml.lab.door import check_experiment
@@ -56,7 +65,8 @@ def run_(
     for experiment in experiments:
         check_experiment(experiment)
     place = available(device)
-    with progress_shown(None if sys.stderr.isatty() else False, bar_after=0.0) as progress:
+    watched = sys.stderr.isatty() and not as_json
+    with progress_shown(None if watched else False, bar_after=0.0) as progress:
         missing = run(
             experiments, out, trials=trials, jobs=jobs or processes(place), device=place, fresh=fresh,
             command=" ".join(["anml", *sys.argv[1:]]), progress=progress,
@@ -69,6 +79,11 @@ def run_(
     # Whatever else has rows in the folder stays in its summary, also what goes beyond the paper.
     others = [e for room in ("beyond", "field") for e in catalogue(room).values()]
     summary = write_summary(out, [*others, *own_experiments(out), *experiments])
+    if as_json:
+        own = {experiment.name for experiment in experiments}
+        chosen = [entry for entry in summary["experiments"] if entry["name"] in own]
+        print(json.dumps({**summary, "experiments": chosen, "left_out": missing}, indent=1))
+        return
     for name, datasets in missing.items():
         print(f"{name}: left out {', '.join(datasets)}, which is not here (set ANML_DATA to its folder)")
     for name in summary["stale"]:
@@ -82,6 +97,7 @@ def run_(
 def report_(
     folder: Annotated[Path, arg("Folder of results.")] = Path("results"),
     page: Annotated[Path | None, opt("The page to write; else one in the folder.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write figures and pages from the rows of earlier runs. Experiments of your own get report.md."""
     from anml.lab.door import check_experiment
@@ -107,7 +123,10 @@ def report_(
     for room, name in (("beyond", "beyond"), ("field", "cited")):
         if has_rows(room, folder / name):
             written += write_report(folder / name, page.with_name(f"{name}.md"), room=room)
-    print("\n".join(str(path) for path in written))
+    if as_json:
+        print(json.dumps({"written": [str(path) for path in written]}, indent=1))
+    else:
+        print("\n".join(str(path) for path in written))
 
 
 def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> None:
