@@ -142,7 +142,7 @@ class Bench:
 
     def tries(self, pick: random.Random) -> tuple[str, str]:
         """A file to spoil, and the command that reads it."""
-        exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json",
+        exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json", "croissant.json",
                    "crowd_long.csv", "crowd_wide.csv", "toloka.tsv", "mturk.csv", "papers.csv"]  # fmt: skip
         kind = pick.choices(
             ("import", "attest", "audit", "settle", "verify", "ledger"), (9, 3, 0.15, 3, 3, 1)

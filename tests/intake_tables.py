@@ -16,6 +16,7 @@ FILES = {
     "label_studio.json": "label-studio",
     "argilla_nested.json": "argilla",
     "argilla_flat.json": "argilla",
+    "croissant.json": "croissant",
     "toloka.tsv": "toloka",
     "mturk.csv": "mturk",
     "crowd_long.csv": "table",

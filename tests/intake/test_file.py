@@ -14,7 +14,7 @@ from anml.intake.source import read_source
 DATA = Path(__file__).parents[1] / "data"
 EXPORTS = {
     "label_studio.json": "label-studio", "argilla_flat.json": "argilla", "argilla_nested.json": "argilla",
-    "toloka.tsv": "toloka", "mturk.csv": "mturk",
+    "toloka.tsv": "toloka", "mturk.csv": "mturk", "croissant.json": "croissant",
 }  # fmt: skip
 
 

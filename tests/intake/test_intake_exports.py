@@ -32,6 +32,7 @@ OF_FORMAT = {
     "table": ("papers.csv", {"item": "sample", "label": "verdict", "contributor": "lab"}),
     "label-studio": ("label_studio.json", {}),
     "argilla": ("argilla_flat.json", {}),
+    "croissant": ("croissant.json", {}),
     "crowd-long": ("crowd_long.csv", {}),
     "crowd-wide": ("crowd_wide.csv", {}),
     "toloka": ("toloka.tsv", {}),
@@ -99,6 +100,19 @@ class TestEveryFormat:
 def test_marks_are_columns_of_the_formats_own_file(format):
     found = recognise(DATA / OF_FORMAT[format][0])
     assert found == format
+
+
+def test_columns_named_by_hand_go_before_a_description():
+    _, found = read_export(DATA / "croissant.json", "croissant", {"label": "value"})
+    assert found.rows["label"].to_list() == ["0.5", "0.1", "0.7", "0.9"]
+
+
+def test_a_description_without_a_local_file_is_refused(tmp_path):
+    about = json.loads((DATA / "croissant.json").read_text())
+    about["distribution"] = [{"contentUrl": "https://lab.example/papers.csv"}]
+    (tmp_path / "c.json").write_text(json.dumps(about))
+    with pytest.raises(AnmlError, match="does not say which local file holds the data"):
+        read_export(tmp_path / "c.json", "croissant", {})
 
 
 def test_an_unknown_format_names_the_known():

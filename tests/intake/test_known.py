@@ -150,7 +150,7 @@ class TestExports:
         assert found.beside == ("truth", "known")
 
     def test_nothing_is_known_where_nothing_was_said(self):
-        for name in ("argilla_flat.json", "mturk.csv"):
+        for name in ("argilla_flat.json", "mturk.csv", "croissant.json"):
             found = self.read(name)
             assert not {"known", "reviewed"} & {*found.roles, *found.table.frame.columns}
 

@@ -59,9 +59,9 @@ def test_other_columns_of_a_crowd_table_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "neither a Label Studio nor an Argilla file"),
-        ('{"a": 1}', "neither a Label Studio nor an Argilla file"),
-        ('"text"', "neither a Label Studio nor an Argilla file"),
+        ("[]", "neither a Label Studio, an Argilla nor a Croissant file"),
+        ('{"a": 1}', "neither a Label Studio, an Argilla nor a Croissant file"),
+        ('"text"', "neither a Label Studio, an Argilla nor a Croissant file"),
         ("{", "neither JSON nor lines of JSON"),
     ],
     ids=["empty", "other", "text", "broken"],

@@ -283,9 +283,8 @@ def test_agreement_is_reproduction_only_when_asked_for(place):
     ]
 
 
-def test_import_with_retractions(place):
-    columns = {"item": "sample", "label": "verdict", "contributor": "lab"}
-    request = Import(DATA / "papers.csv", "table", columns=columns, retractions=DATA / "retractions.csv")
+def test_import_with_retractions_and_croissant(place):
+    request = Import(DATA / "croissant.json", "croissant", retractions=DATA / "retractions.csv")
     found = import_file(place.ledger, request)
     assert found.rows.select("item", "verification", "level").rows() == [
         ("p1", 0.07, "flagged"),
@@ -301,6 +300,7 @@ def test_every_format_imports(place, name):
         "table": "papers.csv",
         "label-studio": "label_studio.json",
         "argilla": "argilla_flat.json",
+        "croissant": "croissant.json",
         "crowd-long": "crowd_long.csv",
         "crowd-wide": "crowd_wide.csv",
         "toloka": "toloka.tsv",

@@ -124,7 +124,7 @@ REFUSED = {
     "ledger keys trust log.pub --owner lab --since 9999-12-31T23:59:59-05:00": "in the years 1 to 9999",
     # files that cannot be read
     "ledger import bytes.json": "there is no file bytes.json",
-    "ledger import list.json": "neither a Label Studio nor an Argilla file",
+    "ledger import list.json": "neither a Label Studio, an Argilla nor a Croissant file",
     "ledger map gap.csv": "gap.csv: column 'contributor' is empty in 1 row;",
     "ledger attest none.json": "the attestation none.json cannot be read: No such file",
     "ledger attest .": "the attestation . cannot be read: Is a directory",

@@ -180,6 +180,21 @@ def test_what_would_fill_the_memory_is_one_sentence(office, tmp_path, name):
 
 
 # --- paths that leave their folder
+def test_a_croissant_reads_nothing_beyond_its_folder(office, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text(ROWS)
+    folder = tmp_path / "given"
+    folder.mkdir()
+    for url in ("../secret.csv", str(secret), "sub/../../secret.csv", secret.as_uri()):
+        about = {"@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.1",
+                 "distribution": [{"@type": "cr:FileObject", "@id": "f", "contentUrl": url}],
+                 "recordSet": []}  # fmt: skip
+        (folder / "metadata.json").write_text(json.dumps(about))
+        done = office("ada", "audit", "given/metadata.json", "--out", "run", "--ledger", "", code=2)
+        assert "error: " in done.err
+        assert not Path("run").exists()
+
+
 def test_a_table_shows_no_picture_beyond_its_folder(office, tmp_path):
     """Its rows to check first would show what lies elsewhere on this machine."""
     from PIL import Image

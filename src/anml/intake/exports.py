@@ -8,6 +8,7 @@ from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.intake.argilla import read_argilla
 from anml.intake.contributions import Contributions
+from anml.intake.croissant import read_croissant
 from anml.intake.crowd import PRESETS, read_crowd
 from anml.intake.file import JSON, PAIR, File, as_file
 from anml.intake.label_studio import read_label_studio
@@ -21,11 +22,20 @@ CONLL = (".conll", ".iob", ".bio")
 MARKS = {"toloka": {"ASSIGNMENT:worker_id"}, "mturk": {"HITId", "WorkerId", "AssignmentStatus"}}
 
 
+def _croissant(file: File, columns: Chosen) -> Contributions:
+    known, data = read_croissant(file)
+    if data is None:
+        raise InputError(f"{file.path.name} does not say which local file holds the data")
+    given = {role: name for role, name in columns.items() if name is not None}
+    return read_mapped(file.path.parent / data, {**known, **given})
+
+
 # Readers by format; each takes the file and the columns that were named.
 FORMATS: dict[str, Callable[[File, Chosen], Contributions]] = {
     TABLE: read_mapped,
     "label-studio": lambda file, columns: read_label_studio(file, columns.get("label")),
     "argilla": lambda file, columns: read_argilla(file, columns.get("label"), columns.get("time")),
+    "croissant": _croissant,
     **{
         name: lambda file, columns, name=name: read_crowd(file, name, **columns)  # type: ignore[misc]
         for name in PRESETS
@@ -55,6 +65,8 @@ def recognise(source: Path | File) -> str:
 
 
 def _of_json(value: Any, name: str) -> str:
+    if isinstance(value, dict) and "@context" in value and ("recordSet" in value or "distribution" in value):
+        return "croissant"
     records = value.get("records", [value]) if isinstance(value, dict) else value
     first = records[:100] if isinstance(records, list) else []
     keys = {key for record in first if isinstance(record, dict) for key in record}
@@ -69,6 +81,6 @@ def _of_json(value: Any, name: str) -> str:
     if keys >= PAIR:
         return TABLE
     raise InputError(
-        f"{name} is JSON, but neither a Label Studio nor an Argilla file: neither annotations nor responses "
-        "are in it"
+        f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file: "
+        "none of annotations, responses or recordSet is in it"
     )

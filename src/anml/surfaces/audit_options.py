@@ -104,7 +104,7 @@ OPTIONS = (
     Option("compare", bool, True, "Measure what the weights change.", flag="--compare/--no-compare"),
     Option("seed", int, 0, "The same seed gives the same result."),
     Option("format", str, "auto",
-           "table, label-studio, argilla, crowd-long, crowd-wide, toloka, mturk, prodigy, "
+           "table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka, mturk, prodigy, "
            "doccano, conll."),
     Option("ledger", _COLUMN, None, "A ledger to take v and r from: a SQLite file, or a PostgreSQL URL.",
            envvar="ANML_LEDGER"),

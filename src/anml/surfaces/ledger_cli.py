@@ -127,7 +127,7 @@ def import_(
     at: Desk,
     file: Annotated[Path, arg("The export to read.")],
     format: Annotated[
-        str, opt("table, label-studio, argilla, crowd-long, crowd-wide, toloka or mturk.")
+        str, opt("table, label-studio, argilla, croissant, crowd-long, crowd-wide, toloka or mturk.")
     ] = "auto",
     out: Annotated[Path | None, opt("Write the rows with v and r here (.parquet or .csv).")] = None,
     source: Annotated[str | None, opt("Name of the place the accounts belong to.")] = None,

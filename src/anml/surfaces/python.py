@@ -162,7 +162,7 @@ def audit(
     Parameters
     ----------
     data
-        Path of a CSV, Parquet or Excel file, of an export (Label Studio, Argilla, Toloka, MTurk),
+        Path of a CSV, Parquet or Excel file, of an export (Label Studio, Argilla, Croissant, Toloka, MTurk),
         or of a folder of pictures; or a pandas, polars or Arrow frame.
     """
     chosen = {name: given for name, given in locals().items() if name in BY_NAME}

@@ -16,7 +16,7 @@ DATA = Path(__file__).parents[2] / "data"
 # A made-up file of the real shape for each format.
 FILES = {
     "table": "papers.csv", "label-studio": "label_studio.json", "argilla": "argilla_nested.json",
-    "crowd-long": "crowd_long.csv", "crowd-wide": "crowd_wide.csv",
+    "croissant": "croissant.json", "crowd-long": "crowd_long.csv", "crowd-wide": "crowd_wide.csv",
     "toloka": "toloka.tsv", "mturk": "mturk.csv",
 }  # fmt: skip
 

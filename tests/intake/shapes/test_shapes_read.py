@@ -12,10 +12,10 @@ from anml.intake.source import read_source
 
 
 def test_a_format_without_that_shape_is_refused(tmp_path):
-    path = tmp_path / "x.tsv"
-    path.write_text("OUTPUT:x\tASSIGNMENT:worker_id\na\t7\n")
-    with pytest.raises(UnsupportedError, match="preference cannot be read from a file of toloka"):
-        reduced(File(path), "preference", "toloka", {})
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"@context": {}}))
+    with pytest.raises(UnsupportedError, match="preference cannot be read from a file of croissant"):
+        reduced(File(path), "preference", "croissant", {})
 
 
 def test_an_export_is_a_list(tmp_path):
