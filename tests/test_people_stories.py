@@ -12,6 +12,7 @@ from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
 from anml.surfaces.accused import best
+from anml.surfaces.summary import summary
 
 
 def crowd(accuracy, classes=3, items=254, per_item=6, seed=0, always=()):
@@ -54,7 +55,7 @@ class TestTwoCamps:
     def test_a_majority_with_the_same_lie_has_nobody_accused(self):
         found = self.told(12, "same")
         assert set(words(found).values()) == {UNSURE}
-        assert "two camps" in found.result.doubtful
+        assert "two camps" in summary(found.result).doubt
 
     @pytest.mark.parametrize(("liars", "lie"), [(5, "same"), (8, "any")])
     def test_fewer_or_with_lies_of_their_own_are_found(self, liars, lie):
@@ -164,7 +165,7 @@ class TestCamps:
         split = frame.with_columns(label=pl.when(pl.col("who") < "p04").then(turned).otherwise("label"))
         found = audited(split, item="item")
         assert set(words(found).values()) == {UNSURE}
-        assert "two camps" in found.result.doubtful
+        assert "two camps" in summary(found.result).doubt
 
     def test_a_camp_of_two_is_found(self):
         frame = crowd([0.95] * 8, classes=2, items=150, per_item=6)

@@ -137,10 +137,10 @@ class TestEvidence:
 
     def test_doubt_is_said_and_weighed_by_unless_nothing_is_identified(self):
         signals = Signals.of([0.5] * 3, p_correct=[0.9, 0.3, 0.8])
-        doubtful = weigh_signals(replace(signals, doubtful="two sides"), RECIPES["evidence"])
-        assert (doubtful.gate.branch, doubtful.gate.reason) == ("doubtful", "two sides")
+        doubtful = weigh_signals(replace(signals, doubtful=0.3), RECIPES["evidence"])
+        assert (doubtful.gate.branch, doubtful.gate.reason) == ("doubtful", "the labels split into two camps")
         assert doubtful.kept.tolist() == [True, False, True]
-        evenly = weigh_signals(replace(signals, doubtful="two sides", evenly=True), RECIPES["evidence"])
+        evenly = weigh_signals(replace(signals, doubtful=0.3, evenly=True), RECIPES["evidence"])
         assert evenly.gate.branch == "doubtful"
         assert evenly.kept.all()
         np.testing.assert_allclose(evenly.w, 1 / 3)

@@ -129,6 +129,12 @@ def test_several_answers_are_told_apart_by_name(tmp_path):
     assert read_crowd(written(tmp_path, "toloka", text), "toloka", label="b").rows["label"].to_list() == ["2"]
 
 
+def test_yes_and_no_of_a_platform_meet_their_golden_answers(tmp_path):
+    text = "OUTPUT:x\tGOLDEN:x\tASSIGNMENT:worker_id\tINPUT:text\ntrue\ttrue\tw\ta\nfalse\t\tw\tb\n"
+    found = read_crowd(written(tmp_path, "toloka", text), "toloka")
+    assert rows(found, "item", "label", "truth") == [("a", "true", "true"), ("b", "false", None)]
+
+
 def test_tasks_without_an_id_go_by_what_was_shown(tmp_path):
     text = "INPUT:text\tINPUT:n\tOUTPUT:x\tASSIGNMENT:worker_id\nfox\t1\ta\tw\nfox\t2\tb\tw\n"
     assert read_crowd(written(tmp_path, "toloka", text), "toloka").rows["item"].to_list() == [

@@ -28,7 +28,7 @@ def test_tables_by_common_names_or_by_hand(tmp_path):
     by_hand = read_mapped(file, {"contributor": "reviewer", "label": "size"})
     assert by_hand.rows["contributor"].to_list() == ["z", "b"]
     assert "1 of 3 rows do not say who" in by_hand.warnings[0]
-    with pytest.raises(InputError, match="no column 'nobody' for the contributor"):
+    with pytest.raises(InputError, match="no column 'nobody' for contributor"):
         read_mapped(file, {"contributor": "nobody"})
 
 

@@ -24,6 +24,7 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.demo import demo_tables
 from anml.app.people.person import person_of
+from anml.core.combine import DOUBT
 from anml.core.domain import SHAPES, Gate
 from anml.core.people.words import ACCUSED, UNSURE
 from anml.surfaces.person_cli import render_person
@@ -94,14 +95,10 @@ def many() -> Audited:
 
 def doubtful() -> Audited:
     result = audited(n=400, people=9, given="vr")
-    why = (
-        "contributors of 45% of the rows contradict the others, and which of the two sides is right cannot "
-        "be told from the labels alone"
-    )
     return replace(
         result,
-        gate=Gate("doubtful", why),
-        doubtful=why,
+        gate=Gate("doubtful", DOUBT),
+        doubtful=0.45,
         contributors=result.contributors.with_columns(verdict=pl.lit(UNSURE), settled_by=pl.lit(2)),
         warnings=[
             "column 'chol' is empty in all rows of hospital-3, and filled in elsewhere: a model may learn "

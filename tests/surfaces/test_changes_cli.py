@@ -33,7 +33,7 @@ def test_the_command_prints_writes_and_shows_the_same(anml, weeks, tmp_path):
 def test_the_same_run_twice_has_nothing_to_say(weeks):
     said = sentences(changes(weeks / "one", weeks / "one"))
     assert said[0] == "Nobody changed beyond chance."
-    assert said[-1].startswith("0 labels of 160 labels that both runs have were mended, and 0 more look")
+    assert said[-1].startswith("0 of 160 labels that both runs have were mended, and 0 more look")
 
 
 def test_a_folder_with_other_files_is_not_written(anml, weeks, tmp_path):

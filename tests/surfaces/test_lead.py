@@ -84,7 +84,7 @@ def test_the_first_week_and_the_second(typed, place):
     # One number everywhere.
     shown = json.loads(typed("relabel one --json"))
     count = shown["candidates"]
-    assert f"{count:,} of them are to check" in out
+    assert f"{count:,} of them need checking" in out
     assert f"Check {count:,} item" in out
     assert f"{count:,} " in (place / "one" / "report.html").read_text()
 

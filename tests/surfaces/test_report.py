@@ -453,7 +453,7 @@ class TestWho:
 
     def test_expected_false_accusations_stand_under_the_table(self, result):
         found = replace(people(result, member_4=GUESSING, member_3=CONTRADICTS), false_accusations=0.013)
-        said = "Of 2 accusations about 0.013 are expected to be false (false discovery rate at most 1%)."
+        said = "Of 2 accusations, about 0.013 are expected to be false (false discovery rate at most 1%)."
         assert false_alarms(found) == said
         assert said in Page(render_report(found)).words
         assert false_alarms(people(result)) == ""
@@ -558,7 +558,7 @@ class TestWhatToDo:
 
     def test_a_doubtful_result_is_not_to_be_acted_on(self, result):
         asked = result.contributors.with_columns(settled_by=pl.Series([0, 1200, 7, 0, 0]))
-        doubt = replace(result, gate=Gate("doubtful", "two camps"), contributors=asked)
+        doubt = replace(result, doubtful=0.4, contributors=asked)
         assert todo(doubt) == [
             "Get known labels for about 7 rows of 1 contributor and more rows of 1 contributor: that would "
             "settle it.",
@@ -579,6 +579,16 @@ class TestWarnings:
         assert words.index("Who") < words.index("Thing 1.") < words.index("3 more warnings 4 more warnings")
         assert words.count("Thing 4.") == 1
         assert 'href="#warnings"' in html
+
+    @pytest.mark.parametrize(
+        ("doubtful", "said"),
+        [
+            ("two camps.", "Do not rely on this result: two camps."),  # as runs of old keep it
+            (0.414, "two camps: contributors of 41% of the rows contradict the others, and the labels alone"),
+        ],
+    )
+    def test_doubt_is_said_from_its_figure_or_as_an_old_run_has_it(self, result, doubtful, said):
+        assert said in summary(replace(result, doubtful=doubtful)).doubt
 
     def test_doubt_is_said_once_and_before_anything_else(self, result):
         doubt = replace(
@@ -679,7 +689,7 @@ class TestItems:
         page = Page(render_report(found))
         assert "items" in page.sections
         assert "30 items, most with several labels" in page.words
-        assert f"{found.queue.candidates:,} are to check: less than 90% sure, and not settled" in page.words
+        assert f"{found.queue.candidates:,} need checking: less than 90% sure, and not settled" in page.words
         assert "10 more items are clearer" in page.words
         assert ["i0", "3", "kind 1", "50%", "67%"] in page.rows
 

@@ -8,7 +8,7 @@ from anml.core.people.belief import Belief, in_parts
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import NumericFit, fit_numbers
 from anml.core.people.rows import Side
-from anml.core.people.verdicts import mirrored, reason_for_doubt
+from anml.core.people.verdicts import mirrored, share_in_doubt
 from anml.core.profile import Training
 from anml.core.progress import Progress
 from anml.core.stats import Estimate
@@ -105,7 +105,7 @@ def _belief(
         people, against = judge_numbers(fit, p, values, side.codes, None if apart is None else ~apart)
         rows = np.bincount(side.codes).astype(np.float64)
         mirror = mirrored(against, rows)
-        doubt = reason_for_doubt(mirror, against, rows)
+        doubt = share_in_doubt(mirror, against, rows)
     wrong = float(1 - p.mean())
     far = float((np.abs(values - mean) > 3 * spread).mean())
     return Belief(

@@ -13,6 +13,9 @@ from anml.core.domain import Gate, Recipe, Signals
 from anml.core.errors import InputError
 from anml.core.people.consensus import CLEAR
 
+# What the gate says where nobody can tell which of two sides is right.
+DOUBT = "the labels split into two camps"
+
 Combiner = Callable[[Signals, Recipe], tuple[Floats, Gate]]
 
 
@@ -86,10 +89,10 @@ def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     if signals.p_correct.sum() <= 0:
         return _equal(n), Gate("uniform", "every label is surely wrong, so none can be ranked", *figures)
     if signals.evenly:
-        return _equal(n), Gate("doubtful", signals.doubtful or "nothing is identified", *figures)
+        return _equal(n), Gate("doubtful", DOUBT, *figures)
     weights = _normalised(counted(signals.p_correct, float(signals.p_correct.max()), signals.apart))
     if signals.doubtful is not None:
-        return weights, Gate("doubtful", signals.doubtful, *figures)
+        return weights, Gate("doubtful", DOUBT, *figures)
     reason = "each label is weighed by the probability that it is right"
     return weights, Gate("evidence", reason, *figures)
 

@@ -34,7 +34,8 @@ class Signals:
     p_correct
         Probability that each label is right, all evidence counted (see `anml.core.people`).
     doubtful
-        Why p_correct must not be relied on; None where it may.
+        Share of the rows by those who contradict the others and may be right; None where p_correct may be
+        relied on.
     evenly
         Whether it must not even be weighed by: those who contradict the others hold most of the rows.
     apart
@@ -53,7 +54,7 @@ class Signals:
     contributor: np.ndarray[Any, Any] | None = None
     noise: float | None = None
     p_correct: Floats | None = None
-    doubtful: str | None = None
+    doubtful: float | None = None
     evenly: bool = False
     apart: Bools | None = None
     given: frozenset[str] = frozenset({"q"})

@@ -6,7 +6,6 @@ import io
 import re
 import zipfile
 import zlib
-from typing import Any
 
 import polars as pl
 
@@ -16,10 +15,10 @@ from anml.intake.plain import framed
 # Spellings of "no value" that spreadsheets, R, SQL and UCI files write.
 MISSING = ("", "NA", "N/A", "nan", "NaN", "NULL", "null", "?")
 GZIP_MAGIC = b"\x1f\x8b"
-FIRST_ROWS = 10_000
 DECIMAL_COMMA = r"^[-+]?\d+(,\d+)?([eE][-+]?\d+)?$"
-# A whole number that begins with a needless zero names something: 007 and 7 are two people.
-LEADING_ZERO = r"^\s*0\d"
+TRUTH = r"(?i)^(true|false)$"
+# A whole number that begins with a plus or a needless zero names something: 007 and 7 are two people.
+NAME = r"^(\+|0\d)"
 
 
 def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
@@ -43,66 +42,34 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     names, separator = _names(data, shown, separator)
     check_names(names, shown)
     try:
-        frame = _with_zeros(_typed(data, separator), data, separator)
+        texts = pl.read_csv(data, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError:
         reason = _first_bad_line(data, separator, len(names))
         raise InputError(f"{shown} is not well-formed CSV: {reason}") from None
-    if frame.width != len(names):  # a quote inside a name, which readers understand differently
+    if texts.width != len(names):  # a quote inside a name, which readers understand differently
         raise InputError(f"{shown} is not well-formed CSV: quotes are out of place in the header line")
-    frame.columns = names
-    # Files with ", " between fields have blanks around values: they go, and what is left is read on.
-    blank = r"^\s|\s$"
-    columns = [
-        as_numbers(series) if series.dtype == pl.String and series.str.contains(blank).any() else series
-        for series in frame.get_columns()
-    ]
+    texts.columns = names
     # Where a semicolon separates, a comma is often the decimal sign.
-    return framed([_with_points(series) for series in columns] if separator == ";" else columns)
+    return framed([as_values(series, separator == ";") for series in texts.get_columns()])
 
 
-def _typed(data: bytes, separator: str) -> pl.DataFrame:
-    """Infer types from the first rows, and over the whole file (slow) only where those did not tell."""
-    options: dict[str, Any] = {"separator": separator, "null_values": list(MISSING)}
-    try:
-        frame = pl.read_csv(data, infer_schema_length=FIRST_ROWS, **options)
-        starts = frame.head(FIRST_ROWS).select(pl.col(pl.String).null_count() == pl.len())
-        if frame.height <= FIRST_ROWS or not (starts.width and any(starts.row(0))):
-            return frame
-    except pl.exceptions.PolarsError:
-        pass
-    return pl.read_csv(data, infer_schema_length=None, **options)
-
-
-def _with_zeros(frame: pl.DataFrame, data: bytes, separator: str) -> pl.DataFrame:
-    """Columns of whole numbers in which one begins with a zero, as the text they are."""
-    whole = [at for at, dtype in enumerate(frame.dtypes) if dtype.is_integer()]
-    if not whole or re.search(rb"[^0-9.]0[0-9]", data) is None:
-        return frame
-    options: dict[str, Any] = {"separator": separator, "null_values": list(MISSING)}
-    text = pl.read_csv(data, columns=whole, infer_schema=False, **options)
-    named = [name for name in text.columns if text[name].str.contains(LEADING_ZERO).any()]
-    return frame.with_columns(text[named]) if named else frame
-
-
-def as_numbers(series: pl.Series) -> pl.Series:
-    """Texts without blanks around them, as whole numbers or numbers where all of them are."""
-    stripped = series.str.strip_chars()
+def as_values(texts: pl.Series, comma: bool = False) -> pl.Series:
+    """Texts without blanks around them; whole numbers, numbers or truth values where all of them are."""
+    stripped = texts.str.strip_chars()
     bare = stripped.set(stripped.is_in(list(MISSING)).fill_null(False), None)
-    for dtype in (pl.Int64, pl.Float64):
+    if bare.null_count() == len(bare):
+        return bare
+    for dtype in (pl.Int64, pl.Int128, pl.Float64):
         read = bare.cast(dtype, strict=False)
         if read.null_count() == bare.null_count():
-            return read
+            return bare if dtype.is_integer() and bare.str.contains(NAME).any() else read
+    if bare.str.contains(TRUTH).all():
+        return bare.str.to_lowercase() == "true"
+    if comma and bare.str.contains(DECIMAL_COMMA).all():
+        read = bare.str.replace(",", ".", literal=True).cast(pl.Float64)
+        # Two different texts that would become one number are names.
+        return read if read.n_unique() == bare.n_unique() else bare
     return bare
-
-
-def _with_points(series: pl.Series) -> pl.Series:
-    """Numbers written with a decimal comma, unless two different texts would become one number."""
-    if series.dtype != pl.String or not series.str.contains(DECIMAL_COMMA).all():
-        return series
-    if not series.str.contains(",", literal=True).any():
-        return series
-    read = series.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
-    return read if read.n_unique() == series.n_unique() else series
 
 
 def header_separator(header: str, separator: str) -> str:
@@ -193,7 +160,7 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
         raise InputError(f"{shown} has no header line with the names of its columns in its first sheet")
     check_names([name for name in names if name], shown)
     kept = [at for at, name in enumerate(names) if name]
-    return framed([_column(frame[:, at][1:], names[at]) for at in kept])
+    return framed([as_values(frame[:, at][1:].cast(pl.String)).alias(names[at]) for at in kept])
 
 
 def _check_size(data: bytes, shown: str) -> None:
@@ -224,14 +191,3 @@ def _check_size(data: bytes, shown: str) -> None:
         raise
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error):
         raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
-
-
-def _column(series: pl.Series, name: str) -> pl.Series:
-    """Cells as text, read as whole numbers, numbers or truth where all of them are."""
-    bare = as_numbers(series.cast(pl.String)).alias(name)
-    if bare.dtype != pl.String:
-        return bare
-    words = set(bare.drop_nulls().str.to_lowercase().unique())
-    if words and words <= {"true", "false"}:
-        return bare.str.to_lowercase() == "true"
-    return bare

@@ -47,13 +47,10 @@ def read_export(source: Path | File, format: str, columns: Chosen) -> tuple[str,
     """Read a file by its format, recognised where that is `auto`; returns the format as well."""
     one_of("format", format, (AUTO, *FORMATS))
     file = as_file(source)
-    try:
-        found = recognise(file) if format == AUTO else format
-        if found in SPAN_FORMATS:
-            raise UnsupportedError(f"{file.path.name} holds spans; `anml audit --task spans` reads them")
-        return found, FORMATS[found](file, columns)
-    except RecursionError:
-        raise InputError(f"{file.path.name} is nested too deeply for an export") from None
+    found = recognise(file) if format == AUTO else format
+    if found in SPAN_FORMATS:
+        raise UnsupportedError(f"{file.path.name} holds spans; `anml audit --task spans` reads them")
+    return found, FORMATS[found](file, columns)
 
 
 def recognise(source: Path | File) -> str:

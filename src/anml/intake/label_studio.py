@@ -60,20 +60,12 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         if label is None:
             skipped["empty"] += 1
             continue
-        is_truth, spent = bool(annotation.get("ground_truth")), annotation.get(SPENT)
-        row: dict[str, Any] = {
-            "item": item,
-            "contributor": account(annotation.get("completed_by")),
-            "label": label,
-            "time": utc_text(annotation.get("created_at")),
-            # The ground truth itself is not scored against itself.
-            "truth": None if is_truth else truths.get(item),
-            **({IS_TRUTH: True} if is_truth else {}),
-            **({SPENT: float(spent)} if isinstance(spent, int | float) else {}),
-            ANNOTATION: name,
-        }
+        who, about = account(annotation.get("completed_by")), _about(annotation)
+        row = {"item": item, "contributor": who, "label": label, **about, ANNOTATION: name}
+        # The ground truth itself is not scored against itself.
+        row |= {IS_TRUTH: True} if row.pop(IS_TRUTH) else {"truth": truths.get(item)}
         rows.append(row | scalars(record(task.get("data"), f"data of task {item}{where}")))
-        evidence += _reviews(item, row["contributor"], annotation)
+        evidence += _reviews(item, who, annotation)
     left = {name: (f"{name} annotation was", f"{name} annotations were") for name in skipped}
     warnings = [f"{counted(count, *left[name])} left out" for name, count in skipped.items() if count]
     return gather("label-studio", rows, evidence, warnings)
@@ -107,18 +99,19 @@ def finished(tasks: list[dict[str, Any]]) -> tuple[list[Finished], list[str]]:
         if annotation.get("was_cancelled") or who is None:
             left += 1
             continue
-        about: dict[str, Any] = {
-            "time": utc_text(annotation.get("created_at")),
-            IS_TRUTH: bool(annotation.get("ground_truth")),
-        }
-        spent = annotation.get(SPENT)
-        about |= {SPENT: float(spent)} if isinstance(spent, int | float) else {}
         again += (item, who) in last
-        last[item, who] = Finished(item, task, name, who, annotation, about)
+        last[item, who] = Finished(item, task, name, who, annotation, _about(annotation))
     said = [f"{counted(left, 'annotation')} cancelled, or by nobody, left out"] if left else []
     twice = counted(again, "annotation")
     said += [f"{twice} left out: the same person annotated the task again later"] if again else []
     return [*last.values()], said
+
+
+def _about(annotation: dict[str, Any]) -> dict[str, Any]:
+    """When somebody annotated, whether that is the ground truth, and how long it took, where it is told."""
+    about = {"time": utc_text(annotation.get("created_at")), IS_TRUTH: bool(annotation.get("ground_truth"))}
+    spent = annotation.get(SPENT)
+    return about | ({SPENT: float(spent)} if isinstance(spent, int | float) else {})
 
 
 def account(value: Any) -> str | None:
@@ -151,24 +144,15 @@ def _answer(result: dict[str, Any]) -> Any:
 
 
 def _reviews(item: str, who: str | None, annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if who is None:
-        return
-    base = {"item": item, "contributor": who}
-    reviews = records(annotation.get("reviews"), "the reviews of an annotation")
-    for review in reviews:
+    """What others said of an annotation: its reviews, else the last action on it."""
+    said = []
+    for review in records(annotation.get("reviews"), "the reviews of an annotation"):
         kind = "review-accepted" if review.get("accepted") else "review-rejected"
-        fixed = review.get("fixed_annotation_history") or review.get("fixed")
-        issuer = account(review.get("created_by")) or UNKNOWN_REVIEWER
-        yield base | {
-            "kind": "fixed" if kind == "review-accepted" and fixed else kind,
-            "issuer": issuer,
-            "at": utc_text(review.get("created_at")),
-        }
-    action = _ACTIONS.get(str(annotation.get("last_action")))
-    if action and not reviews:
-        issuer = account(annotation.get("updated_by")) or UNKNOWN_REVIEWER
-        yield base | {
-            "kind": action,
-            "issuer": issuer,
-            "at": utc_text(annotation.get("updated_at")),
-        }
+        if kind == "review-accepted" and (review.get("fixed_annotation_history") or review.get("fixed")):
+            kind = "fixed"
+        said.append((kind, review.get("created_by"), review.get("created_at")))
+    if not said and (action := _ACTIONS.get(str(annotation.get("last_action")))):
+        said = [(action, annotation.get("updated_by"), annotation.get("updated_at"))]
+    for kind, by, at in said if who is not None else ():
+        issuer = account(by) or UNKNOWN_REVIEWER
+        yield {"item": item, "contributor": who, "kind": kind, "issuer": issuer, "at": utc_text(at)}

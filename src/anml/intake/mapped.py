@@ -9,7 +9,7 @@ from anml.core.errors import InputError
 from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
 from anml.intake.file import File, as_file
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES, TRUTHS, is_named, need, shown
+from anml.intake.roles import ALIASES, TRUTHS, find_column, shown
 
 # The parts a column can play here; names people use for them are those of `anml audit`, and these.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -66,13 +66,9 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
 def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
     """Which column plays which part."""
     chosen: dict[str, str] = {}
-    # What was named for one part is not guessed for another.
-    free = [name for name in names if name not in given.values()]
     for role, aliases in NAMES.items():
-        wanted = given.get(role) and need(names, str(given[role]), f"the {role}")
-        guessed = (name for name in free if is_named(name, aliases) and name not in chosen.values())
-        found = wanted or next(guessed, None)
-        if found is not None and found not in chosen.values():
+        found = find_column(names, {**given, **chosen}, role, aliases)
+        if found is not None:
             chosen[role] = found
         elif role in REQUIRED:
             raise InputError(f"no column for the {role}; name one of {shown(names)}")

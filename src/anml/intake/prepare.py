@@ -85,7 +85,12 @@ def prepare(
     _about(frame, columns, notes, warnings)
     age = None if columns.time is None else read_ages(frame[columns.time], now, notes, warnings)
     gold = None if columns.gold is None else _gold(frame, columns, labels.task, known, notes, warnings)
-    predictions, embeddings, about = _beside(beside, table, rows, labels)
+    predictions, embeddings, about = None, None, {}
+    if beside.predictions is not None:
+        given = beside.predictions
+        predictions, about["predictions"] = read_predictions(given, table, rows, labels, beside.key)
+    if beside.embeddings is not None:
+        embeddings, about["embeddings"] = read_embeddings(beside.embeddings, table, rows, beside.key)
     preparation = Preparation.fit(frame, columns.features, seed) if fixed is None else fixed.preparation
     if fixed is None:
         _check_enough(table, frame, columns, preparation, predictions, embeddings)
@@ -99,19 +104,6 @@ def prepare(
         gold=gold, known=known, predictions=predictions, beside=about, preparation=preparation,
         notes=[*labels.notes, *notes], warnings=warnings, rows=rows,
     )  # fmt: skip
-
-
-def _beside(
-    beside: Beside, table: Table, rows: Ints, labels: Labels
-) -> tuple[Floats | None, npt.NDArray[np.float32] | None, dict[str, dict[str, str]]]:
-    predictions = embeddings = None
-    about: dict[str, dict[str, str]] = {}
-    if beside.predictions is not None:
-        given = beside.predictions
-        predictions, about["predictions"] = read_predictions(given, table, rows, labels, beside.key)
-    if beside.embeddings is not None:
-        embeddings, about["embeddings"] = read_embeddings(beside.embeddings, table, rows, beside.key)
-    return predictions, embeddings, about
 
 
 def _check_enough(

@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -84,6 +85,19 @@ def need(columns: Sequence[str], name: str, role: str = "") -> str:
 def is_named(name: str, aliases: tuple[str, ...]) -> bool:
     """Say whether a name is one of `aliases`."""
     return squeezed(name) in {squeezed(alias) for alias in aliases}
+
+
+def find_column(
+    columns: Sequence[str], given: Mapping[str, Any], role: str, names: Sequence[str]
+) -> str | None:
+    """The column that plays a role, if any: the one that was named, else the first that is called like it."""
+    wanted = given.get(role)
+    if wanted is not None:
+        return need(columns, str(wanted), role)
+    # What was named for another role, or is not the name of a column, is not taken.
+    taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
+    free = [name for name in columns if name not in taken]
+    return next((name for alias in names for name in free if is_named(name, (alias,))), None)
 
 
 def is_identifier_name(name: str) -> bool:

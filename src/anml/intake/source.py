@@ -28,15 +28,7 @@ from anml.intake.tables import Table, parquet_files, read_parts
 # The columns by which rows written by `anml ledger import --out` are known.
 IMPORTED = ("item", "contributor", "label", "verification", "reputation", "level", "evidence", "batch")
 # Of these, what is neither a role nor a feature.
-BESIDE = (
-    "level",
-    "evidence",
-    "batch",
-    "truth",
-    KNOWN,
-    REVIEWED,
-    ANNOTATION,
-)
+BESIDE = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED, ANNOTATION)
 
 
 class Source(NamedTuple):

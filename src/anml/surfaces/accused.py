@@ -53,7 +53,7 @@ def _does(one: str, many: str, rest: str, short: str = "") -> Finding:
 UNCONFIRMED = _does("labels", "label", "what the others cannot confirm", "others cannot confirm it")
 CONTRADICTS_OTHERS = _does("contradicts", "contradict", "the others")
 ELSEWHERE = _does("marks", "mark", "other places than the others")
-WORSE = _does("chooses", "choose", "what the others hold for worse")
+WORSE = _does("chooses", "choose", "what the others consider worse")
 _NOTHING = "the labels say nothing about the items"
 NO_BETTER = _does("is", "are", f"no better than guessing: {_NOTHING}", _NOTHING)
 TOO_LITTLE = _does("gives", "give", "too little to judge by", "too little to judge by")
@@ -298,7 +298,7 @@ def false_alarms(result: Audited) -> str:
         return ""
     about = "fewer than 0.01" if false < 0.01 else f"about {false:.2g}"
     return (
-        f"Of {counted(count, 'accusation')} {about} are expected to be false "
+        f"Of {counted(count, 'accusation')}, {about} are expected to be false "
         f"(false discovery rate at most {FALSE_DISCOVERIES:.0%})."
     )
 

@@ -92,7 +92,6 @@ def predict(
 def demo(
     out: Annotated[Path, opt("Folder for the tables, the run and the report.")] = Path("anml-demo"),
     seed: audit_options.Seed = 0,
-    images: Annotated[bool, opt("Pictures that the program draws.", "--images")] = False,
     json: audit_options.Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
@@ -103,16 +102,9 @@ def demo(
     check_folder(out, f"run/{RECORD}")
     out.mkdir(parents=True, exist_ok=True)
     how: dict[str, Any] = {"out": run, "seed": seed, "json": json, "quiet": not sys.stderr.isatty()}
-    trained = f"train {data} --time labeled_at --domain science --test {test}"
     if not json:
-        print(f"anml {f'audit {data} --no-compare' if images else trained} --out {run}\n")
+        print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
     with removed_on_error(data, test):
-        if images:
-            from anml.app.demo import demo_pictures
-
-            write_frame(demo_pictures(out, seed)[0], data)
-            audit(data, compare=False, **how)
-            return
         for frame, path in zip(demo_tables(seed), (data, test), strict=True):
             write_frame(frame, path)
         train(data, test=test, time="labeled_at", domain="science", **how)
@@ -130,7 +122,6 @@ def _show(result: Any, command: str, out: Path | None, files: list[str], json: b
     from anml.app.audit.output import as_json
     from anml.app.audit.result import run_record
     from anml.surfaces.console import print_audit
-    from anml.surfaces.summary import reason_for_doubt
 
     if json:
         record = run_record(result, command)
@@ -147,5 +138,5 @@ def _show(result: Any, command: str, out: Path | None, files: list[str], json: b
     else:
         print(f"Wrote {', '.join(files)} to {out}")
         print(f"Report: {out / 'report.html'}")
-        if "path" in result.data and result.queue.candidates and not reason_for_doubt(result):
+        if "path" in result.data and result.queue.candidates and result.doubtful is None:
             print(f"What to relabel first: anml relabel {quote(str(out))} --out FILE")

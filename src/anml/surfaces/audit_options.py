@@ -45,14 +45,14 @@ OPTIONS = (
     Option("reputation", _COLUMN, None, "Column with reputation levels, or numbers in [0, 1]."),
     Option("time", _COLUMN, None, "Column with the time of each contribution."),
     Option("derived_from", _COLUMN, None, "Column with the items a row was derived from, separated by ';'."),
-    Option("gold", _COLUMN, None, "Column with right labels, or true for labels known right; only checks."),
+    Option("gold", _COLUMN, None, "Column with right labels, or true where a label is right; only checks."),
     Option("known", _COLUMN, None, "Column with right labels, or true and false, that count as observed."),
     Option("key", _COLUMN, None, "Column that names the rows; aligns predictions and embeddings.",
            python="The samples keep it. Without one, all are in the order of the rows."),
     Option("features", Names | None, None, "Columns to use as features, separated by commas.",
-           python="Columns to use as features; one name or a list."),
+           python="In Python one name or a list."),
     Option("ignore", Names | None, (), "Columns not to use as features, separated by commas.",
-           python="Columns not to use as features; one name or a list."),
+           python="In Python one name or a list."),
     Option("task", str, "auto",
            "classification, regression, preference, ordinal, tags, spans, boxes or auto."),
     Option("first", _COLUMN, None, "Preferences: column with the candidate that was shown first.", IN_MEMORY),
@@ -61,12 +61,12 @@ OPTIONS = (
            IN_MEMORY),
     Option("group", Names | None, None, "Preferences: columns within which candidates are compared.",
            IN_MEMORY, python="One name or a list."),
-    Option("order", Names | None, None, "Grades: their names from the lowest to the highest, by commas.",
+    Option("order", Names | None, None, "Grades: their names, lowest first, separated by commas.",
            IN_MEMORY, python="A list will do."),
     Option("start", _COLUMN, None, "Spans: column with where a mark begins.", IN_MEMORY),
     Option("end", _COLUMN, None, "Spans: column with where it ends.", IN_MEMORY),
     Option("seen", Path | None, None, "Spans and boxes: a table of who saw which document.", IN_MEMORY),
-    Option("nested", bool, False, "Spans: let those of the consensus lie within each other.", IN_MEMORY,
+    Option("nested", bool, False, "Spans: let spans of the consensus lie within each other.", IN_MEMORY,
            flag="--nested"),
     Option("recipe", str, "evidence",
            "evidence, guarded, adaptive, softmax, multiplicative, krum or uniform.",
@@ -75,11 +75,11 @@ OPTIONS = (
     Option("profile", str, "default", "How models learn: default (early-stopped), paper, or quick (rough).",
            python="A Profile, or a dict of what differs from the default, will do as well."),
     Option("score", str | None, None, "What q is made of: krum (default), norm, loss or confidence."),
-    Option("half_life", _COLUMN, None, "Time in which freshness halves, such as 90d; 7y with a time alone."),
+    Option("half_life", _COLUMN, None, "Time in which freshness halves, such as 90d; with --time alone 7y."),
     Option("domain", _COLUMN, None, "Freshness by domain: mathematics, science, machine-learning or news."),
     Option("now", _COLUMN, None, "Moment ages count from, such as 2026-01-31; default: the newest."),
     Option("r_min", float, 0.4, "Floor on reputation for newcomers, in [0, 1]."),
-    Option("newcomer", int, 10, "For how many first rows of a contributor the floor holds."),
+    Option("newcomer", int, 10, "How many of a contributor's first rows the floor holds for."),
     Option("predictions", Path | None, None,
            "Held-out predictions: a .csv, .parquet or .npy file, one column for each class.",
            python="An array, with classes in sorted order, or a frame will do; of numbers one column."),
@@ -114,7 +114,7 @@ OPTIONS = (
     Option("track_domain", str, "default", "Domain of the track record in the ledger."),
     Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
     Option("out", Path | None, None, "Folder for the report and the files; nothing is written without.",
-           IN_MEMORY, python="Folder for what an engine judges; other results are written by `save`."),
+           IN_MEMORY, python="In Python for what an engine judges; other results are written by `save`."),
     Option("fail_if", _COLUMN, None,
            "Exit with 1 where this holds of a contributor or the run: 'quality<0.6'.", COMMANDS),
     Option("json", bool, False, "Print one JSON object and nothing else.", COMMANDS, flag="--json"),
@@ -125,8 +125,6 @@ OPTIONS = (
            (PYTHON,)),
 )  # fmt: skip
 BY_NAME = {option.name: option for option in OPTIONS}
-# Where Python's word replaces the command line's.
-_REPLACED = ("features", "ignore", "out")
 
 _READ = "A table (.csv, .csv.gz, .tsv, .parquet, .xlsx), an export of a labelling tool, a folder of pictures."
 Data = Annotated[Path, arg(_READ)]
@@ -190,7 +188,7 @@ def documented(function: Callable[..., Any], options: Sequence[Option] = OPTIONS
             continue
         shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")
         shown = parameter.annotation.__name__ if isinstance(parameter.annotation, type) else shown
-        said = option.python if name in _REPLACED else " ".join((option.help, option.python)).strip()
+        said = f"{option.help} {option.python}".strip()
         lines += [f"    {name} : {shown}", *(f"        {line}" for line in textwrap.wrap(said, 100))]
     return inspect.cleandoc(function.__doc__ or "") + "\n" + inspect.cleandoc("\n".join(["x", *lines]))[2:]
 

@@ -74,16 +74,13 @@ def sentences(found: "RunChanges") -> list[str]:
     new = found.people.filter(pl.col("quality_before").is_null()).height
     gone = found.people.filter(pl.col("quality_after").is_null()).height
     if new or gone:
-        said.append(f"{counted(new, 'contributor is', 'contributors are')} new, {gone:,} gave no label now.")
+        said.append(f"{counted(new, 'contributor is', 'contributors are')} new, {gone:,} gave no labels.")
     if not found.shared:
-        return [*said, "The runs have no row in common, so that rows cannot be compared."]
+        return [*said, "The runs have no row in common, so rows cannot be compared."]
     other = found.rows.height - found.mended
-    of = f"of {found.shared:,} labels that both runs have"
-    return [
-        *said,
-        f"{counted(found.mended, 'label')} {of} {'was' if found.mended == 1 else 'were'} mended, and "
-        f"{other:,} more {'looks' if other == 1 else 'look'} otherwise now.",
-    ]
+    were, look = ("was" if found.mended == 1 else "were"), ("looks" if other == 1 else "look")
+    mended = f"{found.mended:,} of {found.shared:,} labels that both runs have {were} mended"
+    return [*said, f"{mended}, and {other:,} more {look} different now."]
 
 
 def figures_shown(found: "RunChanges") -> list[tuple[str, ...]]:

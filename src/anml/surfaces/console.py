@@ -4,19 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from anml.app.audit.result import Audited
 from anml.core.people.consensus import CLEAR
 from anml.surfaces.accused import false_alarms, noun
-from anml.surfaces.names import printable
+from anml.surfaces.ledger_common import columns
+from anml.surfaces.names import printable, shortened
+from anml.surfaces.shape_view import sentences
 from anml.surfaces.summary import decided, summary
 
 MOST_LISTED = 30
-# Characters of a name that say enough, and those that any name gets.
-FAIR_NAME, LEAST_NAME = 24, 12
+# Letters that any name gets.
+LEAST_NAME = 12
 
 
 def print_audit(result: Audited) -> None:
@@ -36,23 +36,25 @@ def print_audit(result: Audited) -> None:
         console.print(Text.assemble((f"{question}: ", "bold"), answer))
     say(" ".join(decided(result)), "dim")
     if not result.contributors.is_empty():
-        console.print(_contributor_table(result, console.width, names))
+        say("Contributors, the accused first, then by verdict and quality:", "bold")
+        for line in _contributor_table(result, console.width, names):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
         hidden = result.contributors.height - MOST_LISTED
         if hidden > 0:
             say(f"{hidden:,} more contributors; contributors.csv has all of them")
         if false := false_alarms(result):
             say(false)
-    for sentence in [] if result.shape is None else result.shape.said:
+    for sentence in [] if result.shape is None else sentences(result.shape):
         say(printable(sentence))
     if result.items is not None:
         one = "number" if "p" not in result.items.columns else "label" if result.shape is None else "answer"
         made = f"{result.items.height:,} items have one {one} each in items.parquet, made of all their "
         made, count = f"{made}{noun(result)}s", result.queue.candidates
-        say(f"{made}; {count:,} of them are to check (less than {CLEAR:.0%} sure, and not settled).")
+        say(f"{made}; {count:,} of them need checking (less than {CLEAR:.0%} sure, and not settled).")
     if result.gold is not None:
         say(result.gold.sentence())
-    for kind, sentences, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
-        for sentence in sentences:
+    for kind, all_said, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
+        for sentence in all_said:
             say(f"{kind}: {sentence}", style)
 
 
@@ -64,30 +66,15 @@ _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "kept": lambda row: f"{row['kept'] / row['rows']:.0%}",
     "quality": lambda row: f"{row['quality']:.2f} [{row['quality_low']:.2f}-{row['quality_high']:.2f}]",
 }
-# What goes first where a terminal is too narrow for all.
-_NARROW = ("reliability", "kept")
 
 
-def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> Table:
-    """Figures are never cut: where names would get too little room, columns go, then names are shortened."""
-    rows = result.contributors.head(MOST_LISTED).to_dicts()
+def _contributor_table(result: Audited, width: int, names: dict[str, str]) -> list[str]:
+    """Contributors with their figures; where there is little room names are cut, and never figures."""
+    people = result.contributors.head(MOST_LISTED).to_dicts()
+    figures = [[make(row) for make in _COLUMNS.values()] for row in people]
+    wide = sum(max(map(len, cells)) + 2 for cells in zip(_COLUMNS, *figures, strict=True))
+    room = max(width - wide, LEAST_NAME)
     # Staff reads names; the files of a run hold identifiers only.
-    called = [printable(names.get(row["contributor"], row["contributor"])) for row in rows]
-    figures = {name: [name, *(make(row) for row in rows)] for name, make in _COLUMNS.items()}
-    longest = max(map(len, ("contributor", *called)))
-
-    def room() -> int:
-        # A cell has a line and two blanks around it.
-        return width - 4 - sum(max(map(len, cells)) + 3 for cells in figures.values())
-
-    if room() < min(longest, FAIR_NAME):
-        figures = {name: cells for name, cells in figures.items() if name not in _NARROW}
-    title = "Contributors: accused, less reliable, cannot tell, reliable; lowest quality first"
-    table = Table(title=title, title_justify="left")
-    table.add_column("contributor", no_wrap=True, width=max(min(longest, room()), LEAST_NAME))
-    for name, cells in figures.items():
-        side: Any = "left" if name == "verdict" else "right"
-        table.add_column(name, justify=side, no_wrap=True, min_width=max(map(len, cells)))
-    for number, name in enumerate(called, start=1):
-        table.add_row(escape(name), *(cells[number] for cells in figures.values()))
-    return table
+    called = [shortened(names.get(row["contributor"], row["contributor"]), room) for row in people]
+    rows = [[name, *cells] for name, cells in zip(called, figures, strict=True)]
+    return columns(("contributor", *_COLUMNS), rows)

@@ -65,7 +65,9 @@ def failures(condition: list[Check], result: "Audited") -> list[str]:
 
 def _failure(part: Check, result: "Audited") -> str:
     if part.name == "doubtful":
-        return f"the result is doubtful: {result.doubtful}" if result.doubtful else ""
+        from anml.surfaces.summary import reason_for_doubt
+
+        return f"the result is doubtful: {reason_for_doubt(result.doubtful)}" if result.doubtful else ""
     people = result.contributors
     if part.name == "accused":
         found = people if people.is_empty() else people.filter(people["verdict"].is_in(ACCUSED))

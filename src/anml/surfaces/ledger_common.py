@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import typer
+from rich.cells import cell_len, set_cell_size
 
 from anml.app import ledger
 from anml.core.errors import InputError
 from anml.core.signals.policy import Policy
-from anml.surfaces.audit_options import Option, parameter
+from anml.surfaces.audit_options import BY_NAME, Option, parameter
 from anml.surfaces.names import printable
 
 Book: TypeAlias = "ledger.ledgers.Ledger"
@@ -28,12 +29,11 @@ OPTIONS = (
     Option("yes", str | None, None, "Sign what was shown under this digest, and nothing else.",
            metavar="DIGEST"),
     Option("domain", str, "default", "Domain of the track record."),
-    Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
+    BY_NAME["policy"],
     Option("dry_run", bool, False, "Show what would happen; write nothing.", flag="--dry-run"),
     Option("ledger", str | None, None, "A SQLite file, or a PostgreSQL URL.", envvar="ANML_LEDGER"),
-    Option("keys", Path | None, None, "Folder with the ledger's keys; beside a SQLite file.",
-           envvar="ANML_KEYS"),
-    Option("json", bool, False, "Print one JSON object and nothing else.", flag="--json"),
+    BY_NAME["keys"],
+    BY_NAME["json"],
 )  # fmt: skip
 EVERY = ("ledger", "keys", "json")
 Command = Callable[..., None]
@@ -146,8 +146,8 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     """Rows as aligned text."""
     # A name with many blanks could look like several cells.
     table = [[" ".join(printable(str(cell)).split()) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    widths = [max(cell_len(row[i]) for row in table) for i in range(len(header))]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]

@@ -68,7 +68,7 @@ def sentences(found: "people.person.Portrait") -> list[str]:
         return [*said, "Nothing needs to change."]
     if about["verdict"] in (*ACCUSED, LESS):
         return [*said, "Next: go through the examples together, and say which of them are right after all."]
-    return [*said, "Next: more labels of items that others label too; so far they do not tell."]
+    return [*said, "Next: more labels of items that others label too; so far there is too little to go by."]
 
 
 def render_person(found: "people.person.Portrait") -> str:

@@ -71,7 +71,10 @@ def _show(looking: "Looking", text: str, out: Path | None, json: bool) -> None:
     else:
         print(looking.sentence())
         if looking.doubtful:
-            print(f"warning: the run is doubtful, so suggestions may be wrong: {looking.doubtful}")
+            from anml.surfaces.summary import reason_for_doubt
+
+            why = reason_for_doubt(looking.doubtful)
+            print(f"warning: the run is doubtful, so suggestions may be wrong: {why}")
         print(f"Wrote {out}")
 
 

@@ -1,5 +1,6 @@
 """`anml reputation`: track records, from what happened; and contributors as `anml ledger` lists them."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -11,26 +12,14 @@ from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, columns
 from anml.surfaces.options import RunFolder, arg, opt
 
-app = typer.Typer(help="Track records: shown, replayed, fed.", no_args_is_help=True)
+app = typer.Typer(help="Track records: show, replay and extend them.", no_args_is_help=True)
 
 
 @app.command("show")
 @at_desk("domain", "policy")
 def show_(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
-    from dataclasses import asdict
-
-    found = people.reputation.show(at.book, at.domain, policy=at.read_policy())
-    names = people.names.names_of(at.book)
-    rows = [
-        (names.get(pid, pid), f"{s.r:.3f}", f"{s.track.low:.2f}-{s.track.high:.2f}", s.track.events, s.prior,
-         " ".join(s.needs))
-        for pid, s in found.items()
-    ]  # fmt: skip
-    header = ("contributor", "r", "90 %", "events", "settled", "still needs")
-    everybody = [plain(s) for s in found.values()]
-    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": everybody}
-    at.show(value, columns(header, rows))
+    show_all(at)
 
 
 @app.command("replay")
@@ -98,16 +87,17 @@ def plain(standing: Standing) -> dict[str, Any]:
 
 
 def show_all(at: Desk) -> None:
-    """Everybody, on one line each."""
+    """Everybody, on one line each; of newcomers also what they need."""
     found = people.reputation.list_contributors(at.book, at.domain, at.read_policy())
     values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
     rows = [
         (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
-         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid)
+         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid, " ".join(s.needs))
         for s, name, accounts in found
     ]  # fmt: skip
-    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier")
-    at.show({"domain": at.domain, "contributors": values}, columns(header, sorted(rows)))
+    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier", "still needs")
+    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": values}
+    at.show(value, columns(header, sorted(rows)))
 
 
 def show_one(at: Desk, pid: str) -> None:

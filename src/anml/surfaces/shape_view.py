@@ -36,6 +36,16 @@ def shape_section(result: Audited) -> Section | None:
     return None if result.shape is None else VIEWS[result.shape.kind](result.shape)
 
 
+def sentences(shape: Shaped) -> list[str]:
+    """What is said of judgements of a shape; of grades also whether their order was used, and why."""
+    if not shape.figures:
+        return shape.said
+    used = "by their order" if shape.figures["ordered"] else "as plain classes"
+    loss, plain = shape.figures["loss"], shape.figures["plain"]
+    by = f"the log-loss of held-out grades is {loss:.2f} by order and {plain:.2f} as plain classes"
+    return [*shape.said, f"Grades are judged {used}: {by}."]
+
+
 def _ranking(shape: Shaped) -> Section:
     frame = shape.tables["ranking"]
     grouped = frame["group"].n_unique() > 1
@@ -54,7 +64,7 @@ def _ranking(shape: Shaped) -> Section:
         "Scores are on the scale of log-odds: a careful judge prefers one that is ahead by 1 nearly three "
         "times as often as not. Intervals that overlap much do not rank; ranking.csv has all."
     )
-    return Section("Ranking", shape.said, head, rows, frame.height - len(rows), foot)
+    return Section("Ranking", sentences(shape), head, rows, frame.height - len(rows), foot)
 
 
 def _places(shape: Shaped) -> Section:
@@ -75,7 +85,7 @@ def _places(shape: Shaped) -> Section:
     ]
     foot = f"The least sure first; {shape.kind}.csv has all. p: probability that there is one."
     title = shape.kind.capitalize()
-    return Section(title, shape.said, head, rows, frame.height - len(rows), foot, _documents(shape))
+    return Section(title, sentences(shape), head, rows, frame.height - len(rows), foot, _documents(shape))
 
 
 def _documents(shape: Shaped) -> list[Document]:
@@ -124,7 +134,7 @@ def _listed(name: str, title: str, head: dict[str, str], foot: str) -> Callable[
         by = ["least_sure"] if "least_sure" in head else []
         first = frame.sort(by, nulls_last=True, maintain_order=True).head(MOST_ROWS) if by else frame
         rows = [[cell(value) for value in row] for row in first.head(MOST_ROWS).select(*head).iter_rows()]
-        return Section(title, shape.said, [*head.values()], rows, frame.height - len(rows), foot)
+        return Section(title, sentences(shape), [*head.values()], rows, frame.height - len(rows), foot)
 
     def cell(value: object) -> str:
         text = f"{value:.2f}" if isinstance(value, float) else shortened(str(value), NAME)
@@ -139,6 +149,6 @@ VIEWS: dict[str, Callable[[Shaped], Section]] = {
     "preference": _ranking,
     "spans": _places,
     "boxes": _places,
-    "tags": _listed("tags", "Tags", _TAGS, "Least sure: probability of the tag, or of its absence, that is."),
+    "tags": _listed("tags", "Tags", _TAGS, "Least sure: how certain its least certain tag, or absence, is."),
     "ordinal": _listed("grades", "Grades", _GRADES, "From and to hold nine tenths of the probability."),
 }

@@ -44,7 +44,7 @@ def add(
     public = ledger.steps.read_public(public_key)
     made = ledger.steps.add_member(at.book, name, public, role or None, at.by)
     if done := "roles" in made.body:
-        lines = [f"{made.subject} is of the staff: {', '.join(made.body['roles'])}."]
+        lines = [f"{made.subject} is on the staff: {', '.join(made.body['roles'])}."]
     else:
         lines, done = at.proposed([made.seq], f"{made.subject} as a member of staff")
     at.show({"name": made.subject, "entry": made.seq, "added": done}, lines)
@@ -57,7 +57,7 @@ def remove(
 ) -> None:
     """From now on somebody may act no more; what they did before stands."""
     made = ledger.steps.remove_member(at.book, name, at.by, compromised=compromised)
-    at.show({"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer of the staff."])
+    at.show({"name": made.subject, "entry": made.seq}, [f"{made.subject} is no longer on the staff."])
 
 
 @app.command("renew")

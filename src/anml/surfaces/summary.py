@@ -49,7 +49,7 @@ def change_of(result: Audited) -> Change:
     said = [f"{against_uniform(uniform, chosen, result.gate.branch)}."]
     if comparison.on != "test data":
         said.append("Counted against the labels as given, wrong ones included; real errors differ.")
-        if reason_for_doubt(result):
+        if result.doubtful is not None:
             said.append("As the result is doubtful, do not quote this figure.")
     if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
         said.append(
@@ -137,7 +137,7 @@ class Gain(NamedTuple):
 
 def todo(result: Audited) -> list[str]:
     """What to do, most useful first, in sentences."""
-    if reason_for_doubt(result):
+    if result.doubtful is not None:
         needed = _needed(result) or "right labels for some rows of both sides"
         return [
             f"Get {needed}: that would settle it.",
@@ -169,10 +169,14 @@ def sampled(result: Audited) -> bool:
     return "kept" in result.data
 
 
-def reason_for_doubt(result: Audited) -> str | None:
-    """Why the result must not be relied on; None where it may."""
-    doubtful = result.gate.branch == "doubtful" and not sampled(result)
-    return result.gate.reason if doubtful else result.doubtful
+def reason_for_doubt(doubtful: float | str) -> str:
+    """Why a result must not be relied on, by the share of the rows in doubt; runs of old say it in words."""
+    if isinstance(doubtful, str):
+        return doubtful.rstrip(".")
+    return (
+        f"the labels split into two camps: contributors of {doubtful:.0%} of the rows contradict the others, "
+        "and the labels alone cannot tell which side is right"
+    )
 
 
 def _checks(result: Audited) -> str:
@@ -234,9 +238,9 @@ class Summary(NamedTuple):
 
 def summary(result: Audited) -> Summary:
     """Make the answers from what an audit found."""
-    doubt = reason_for_doubt(result)
+    doubtful = result.doubtful
     return Summary(
-        doubt=f"Do not rely on this result: {doubt.rstrip('.')}." if doubt else "",
+        doubt="" if doubtful is None else f"Do not rely on this result: {reason_for_doubt(doubtful)}.",
         warnings=[_sentence(said) for said in result.warnings],
         who=who(result),
         todo=todo(result),

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import anml
-from anml.app.demo import SHAPES, demo_pictures, drawn
+import made_up
 from anml.core.errors import AnmlError, InputError
 from anml.intake.pictures import Pictures, read_folder
 
@@ -14,7 +14,7 @@ from anml.intake.pictures import Pictures, read_folder
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    frame, wrong = demo_pictures(folder, seed=0, count=200)
+    frame, wrong = made_up.pictures(folder)
     frame.write_csv(folder / "contributed.csv")
     return folder, frame, wrong
 
@@ -51,15 +51,15 @@ class TestPictures:
     def test_folders_name_labels_and_contributors(self, tmp_path):
         rng = np.random.default_rng(0)
         for who in ("ann", "bob"):
-            for shape in SHAPES[:2]:
+            for shape in made_up.SHAPES[:2]:
                 (tmp_path / who / shape).mkdir(parents=True)
                 for at in range(3):
-                    drawn(shape, rng).save(tmp_path / who / shape / f"{at}.png")
+                    made_up.drawn(shape, rng).save(tmp_path / who / shape / f"{at}.png")
         table = read_folder(tmp_path)
         assert table.frame.columns == ["image", "label", "contributor"]
         assert table.frame["label"].unique().sort().to_list() == ["circle", "square"]
         before = table.sha256
-        drawn("ring", rng).save(tmp_path / "ann" / "circle" / "0.png")
+        made_up.drawn("ring", rng).save(tmp_path / "ann" / "circle" / "0.png")
         assert read_folder(tmp_path).sha256 != before
 
     def test_what_is_no_picture(self, tmp_path):

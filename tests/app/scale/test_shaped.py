@@ -52,7 +52,7 @@ def test_an_engine_says_what_memory_says(both, task):
         alike(sliced.result.shape.tables[name], table)
         assert (folder / f"{name}.csv").is_file()
     assert sliced.result.shape.said == memory.result.shape.said
-    assert run.info["shape"] == {"kind": task, "said": memory.result.shape.said}
+    assert run.info["shape"] == memory.result.shape.to_dict()
     assert run.info["data"]["named"]["task"] == task
     assert not (folder / ".work").exists()
 

@@ -11,6 +11,7 @@ from anml.app.relabel.apply import apply_answers
 from anml.app.relabel.queue import of_result, where_to_look
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.words import ACCUSED, GUESSING
+from anml.surfaces.shape_view import sentences
 
 
 def tagged(seed=0, items=80):
@@ -78,7 +79,8 @@ def test_grades_have_a_consensus_with_an_interval_and_people_lean(tmp_path):
     assert all(habits[f"r{k}"] == "" for k in range(6))
     verdicts = dict(found.contributors.select("contributor", "verdict").iter_rows())
     assert not {verdicts[who] for who in ("kind", "harsh", "narrow")} & set(ACCUSED)
-    assert any("are judged by their order" in said for said in found.result.shape.said)
+    assert found.result.shape.figures["ordered"]
+    assert "are judged by their order" in sentences(found.result.shape)[1]
     # The mean is on the scale of the stars.
     assert (table["mean"] - table["grade"].cast(float)).abs().max() <= 1
     assert table["mean"].max() > 4.5

@@ -13,7 +13,7 @@ from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side, rows_of
 from anml.core.people.told import wrong_to_of
-from anml.core.people.verdicts import reason_for_doubt
+from anml.core.people.verdicts import share_in_doubt
 from anml.core.people.words import ACCUSED, CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE, VERDICTS
 
 
@@ -154,11 +154,10 @@ class TestKnown:
         assert belief.contributors.verdict == [UNSURE] * 10
         assert belief.contributors.false_accusations == 0
 
-    def test_reason_by_hand(self):
+    def test_share_by_hand(self):
         rows = np.array([30.0, 70.0])
-        assert reason_for_doubt(0.005, np.array([1.0, 0.0]), rows) is None
-        said = reason_for_doubt(0.4, np.array([1.0, 0.0]), rows)
-        assert "contributors of 30% of the rows contradict the others" in said
+        assert share_in_doubt(0.005, np.array([1.0, 0.0]), rows) is None
+        assert share_in_doubt(0.4, np.array([1.0, 0.0]), rows) == pytest.approx(0.3)
 
     @pytest.mark.parametrize("each", [2, 3, 6])
     @pytest.mark.parametrize("noise", [0.0, 0.1])

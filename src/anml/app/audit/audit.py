@@ -174,7 +174,7 @@ def _result(
         gold=check_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
         items=item_frame(prepared, found),
         false_accusations=0.0 if judged is None else judged.false_accusations,
-        doubtful=gate.reason if gate.branch == "doubtful" else found.belief.doubtful,
+        doubtful=found.belief.doubtful,
         kinds=kinds_of(table.frame, columns),
     )
 

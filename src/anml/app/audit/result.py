@@ -74,13 +74,21 @@ class GoldCheck:
 
 @dataclass(frozen=True)
 class Shaped:
-    """Judgements of another shape than classes: sentences `said`, `tables` to write and `frames` to show."""
+    """Judgements of another shape than classes: sentences `said`, `tables` to write and `frames` to show.
+
+    `figures` of grades: whether their order was used, and held-out log-loss by order and by plain classes.
+    """
 
     kind: str
     unit: str
     tables: dict[str, pl.DataFrame]
     said: list[str]
     frames: dict[str, pl.DataFrame]
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What run.json keeps."""
+        return {"kind": self.kind, "said": self.said, "figures": self.figures}
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,8 @@ class Audited:
     likeliest label and its probability; whether the label is known to be right; last the columns that name
     the rows. `contributors` has the accused first and the reliable last, `confusion` labels against held-out
     predictions, `items` what several labels of an item say together. `wrong` is the share of labels that are
-    wrong, as far as can be told without the truth; `doubtful` why the result must not be relied on.
+    wrong, as far as can be told without the truth; `doubtful` the share of the rows by those who contradict
+    the others and may be right, where the result must not be relied on.
     `pictures` (PNG) and `excerpts` of texts are of the rows to look at first. `kinds` are those of
     contributors, labels and items in the table, which are text here.
     """
@@ -119,7 +128,7 @@ class Audited:
     gold: GoldCheck | None = None
     items: pl.DataFrame | None = None
     false_accusations: float = 0.0
-    doubtful: str | None = None
+    doubtful: float | None = None
     shape: Shaped | None = None
     pictures: dict[int, bytes] | None = None
     excerpts: dict[int, str] | None = None
@@ -169,7 +178,7 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
     policy = result.policy
     as_is = ("versions", "data", "task", "classes", "kept", "doubtful", "false_accusations", "notes")
     found: dict[str, Any] = {name: getattr(result, name) for name in ("wrong", "gate", "columns", "gold")}
-    found |= {"comparison": result.comparison, "ledger": result.vouched}
+    found |= {"comparison": result.comparison, "ledger": result.vouched, "shape": result.shape}
     return {
         "anml": result.versions["anml"],
         "noise": result.wrong.mean,
@@ -184,7 +193,6 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         "signals": result.signals_given,
         "rows": result.samples.height,
         "items": None if result.items is None else result.items.height,
-        "shape": None if result.shape is None else {"kind": result.shape.kind, "said": result.shape.said},
     }
 
 

@@ -17,6 +17,7 @@ from anml.app.audit.values import ROLES, as_texts
 from anml.app.files import read_bytes, write_file
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.canonical import sha256
+from anml.core.combine import DOUBT
 from anml.core.domain import SIGNALS
 from anml.core.errors import InputError, IntegrityError
 from anml.core.people.words import FORMER, VERDICTS
@@ -199,7 +200,7 @@ def doubt(run: Run, weight: str) -> str | None:
     if isinstance(gate, dict) and gate.get("branch") == "doubtful":
         return str(gate.get("reason") or "its labels contradict each other")
     said = run.info.get("doubtful")
-    return str(said) if said and weight == "p_correct" else None
+    return (said if isinstance(said, str) else DOUBT) if said and weight == "p_correct" else None
 
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:

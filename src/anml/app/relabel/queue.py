@@ -43,7 +43,7 @@ class Found(NamedTuple):
     samples: pl.DataFrame
     items: pl.DataFrame | None
     verdicts: Mapping[str, str]
-    doubtful: str | None
+    doubtful: float | str | None
     data: Mapping[str, Any]
     shape: str | None = None
     kinds: Mapping[str, pl.DataType] = MappingProxyType({})
@@ -58,7 +58,7 @@ class Looking:
     gain: float
     expected: float
     units: int
-    doubtful: str | None
+    doubtful: float | str | None
     items: pl.DataFrame | None = None
 
     def sentence(self) -> str:
@@ -88,11 +88,10 @@ def of_run(folder: Path, run: Run | None = None) -> Found:
     for name in ("p_correct", "label", "row"):
         if name not in run.samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}; write the run again")
-    doubtful = run.info.get("doubtful")
     verdicts = read_verdicts(folder, run) or {}
     kind = (run.info.get("shape") or {}).get("kind")
     about = run.info.get("data") or {}
-    return Found(run.samples, items, verdicts, doubtful and str(doubtful), about, kind, run.kinds)
+    return Found(run.samples, items, verdicts, run.info.get("doubtful"), about, kind, run.kinds)
 
 
 def of_result(result: "Audited") -> Found:

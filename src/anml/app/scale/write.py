@@ -16,7 +16,7 @@ from anml.app.scale.work import Fitted, SliceData
 from anml.assess.assess import Assessment
 from anml.assess.contributors import judged_columns
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.combine import counted
+from anml.core.combine import DOUBT, counted
 from anml.core.domain import Gate, Signals, Weighting
 from anml.core.people.belief import Around, Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
@@ -178,10 +178,10 @@ def _assessed(
     return Assessment(Scores(raw, q, belief.predicted, 0), belief, signals, weighting, None)
 
 
-def gate_of(doubtful: str | None) -> Gate:
+def gate_of(doubtful: float | None) -> Gate:
     """Why rows are weighed as they are."""
     if doubtful is not None:
-        return Gate("doubtful", doubtful)
+        return Gate("doubtful", DOUBT)
     return Gate("evidence", "each label is weighed by the probability that it is right")
 
 

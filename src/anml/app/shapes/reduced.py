@@ -81,13 +81,13 @@ def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
     who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
     items, things = as_codes("item", prepared.item, len(prepared.y))
-    posterior, chosen = join_posteriors(before.truth, items), []
+    posterior, figures = join_posteriors(before.truth, items), {}
     # Grades that are known to be wrong, without the right one, are for the model of classes.
     if len(names) > 1 and (
         prepared.known is None or not (prepared.known.wrong & (prepared.known.truth < 0)).any()
     ):
         graded = _by_order(prepared, steps, items, who, request.seed)
-        chosen = [graded.sentence()]
+        figures = {"ordered": graded.ordered, "loss": graded.loss, "plain": graded.plain}
         if graded.ordered:
             posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
             belief = _believed(before, posterior[items], prepared.y.astype(np.int64), who)
@@ -105,9 +105,8 @@ def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
     said = [
         f"{counted(table.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
         "certain to nine tenths.",
-        *chosen,
     ]
-    shaped = Shaped(source.shape.kind, source.shape.unit, {"grades": table}, said, {})
+    shaped = Shaped(source.shape.kind, source.shape.unit, {"grades": table}, said, {}, figures)
     return replace(result, contributors=people, false_accusations=false, shape=shaped)
 
 

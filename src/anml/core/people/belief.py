@@ -94,7 +94,8 @@ class Belief:
     `alone`: labels that rest on their contributor alone: neither believed nor condemned.
     `around`: who others are near contributors.
     `mirrored`: probability that those who contradict the others are the ones who are right.
-    `doubtful`: why the result must not be relied on; None where it may.
+    `doubtful`: share of the rows by those who contradict the others and may be right; None where the result
+    may be relied on.
     """
 
     p_correct: Floats
@@ -109,7 +110,7 @@ class Belief:
     contributors: Contributor | None
     alone: Bools
     mirrored: float = 0.0
-    doubtful: str | None = None
+    doubtful: float | None = None
     around: Around = NOBODY_NEAR
     by_others: bool = False
 

@@ -33,12 +33,6 @@ class Graded(NamedTuple):
     loss: float
     plain: float
 
-    def sentence(self) -> str:
-        """What was chosen, and why."""
-        by = f"log-loss {self.loss:.2f}, where plain classes have {self.plain:.2f}"
-        used = "are judged by their order" if self.ordered else "are judged as plain classes"
-        return f"Grades {used}: held-out ones are predicted by order with a {by}."
-
 
 class _Rows(NamedTuple):
     item: Ints

@@ -37,15 +37,15 @@ class Judged(NamedTuple):
 
     `people`: None where contributors are not known.
     `error`: how often the crowd errs together.
-    `mirror`, `doubtful`: probability that those who contradict the others are right, and why nobody can be
-    accused for it.
+    `mirror`, `doubtful`: probability that those who contradict the others are right, and their share of the
+    rows where nobody can be accused for it.
     `mean`, `contradicted`: share of right labels, and how many all else contradicts.
     """
 
     people: Contributor | None
     error: Collective
     mirror: float
-    doubtful: str | None
+    doubtful: float | None
     mean: float
     contradicted: int
 
@@ -67,7 +67,7 @@ def judge(
             whole = *_by_owner(sums, types, vouched, owner), voices, excused
         alone = not fits[0].params.predicted
         judged, mirror, against = judge_people(*whole, error, around, spared, alone)
-        doubtful = verdicts.reason_for_doubt(mirror, against, whole[0].rows.sum(axis=1))
+        doubtful = verdicts.share_in_doubt(mirror, against, whole[0].rows.sum(axis=1))
         if owner is not None:
             spared = None if spared is None else spared[owner]
             judged = _as_of_late(judged, judge_people(*parts, error, around.at(owner), spared)[0], owner)

@@ -160,12 +160,6 @@ def in_the_same_way(counts: Floats, against: Floats) -> bool:
     return bool(alike.sum() >= mostly * given.sum() - 1e-9 and given.sum() > 0)
 
 
-def reason_for_doubt(mirror: float, against: Floats, rows: Floats | None) -> str | None:
-    """Why nobody can be accused: those who contradict the others may be right; None where that is clear."""
-    if mirror <= FALSE_DISCOVERIES or rows is None:
-        return None
-    share = float(against @ rows / rows.sum())
-    return (
-        f"the labels split into two camps: contributors of {share:.0%} of the rows contradict the others, "
-        "and which of the two sides is right cannot be told from the labels alone"
-    )
+def share_in_doubt(mirror: float, against: Floats, rows: Floats) -> float | None:
+    """Share of the rows by those who contradict the others, where these may be right; else None."""
+    return None if mirror <= FALSE_DISCOVERIES else float(against @ rows / rows.sum())

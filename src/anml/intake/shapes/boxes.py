@@ -7,8 +7,9 @@ import polars as pl
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
+from anml.intake.roles import find_column
 from anml.intake.shapes.places import Marks, found_marks, judged, named, read_marks
-from anml.intake.shapes.shape import BOXES, Given, Reduced, find_column
+from anml.intake.shapes.shape import BOXES, Given, Reduced
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "x": ("x", "left", "xmin", "x1"),
@@ -32,8 +33,9 @@ def read_boxes(frame: pl.DataFrame, given: Given) -> Reduced:
 def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
     """Boxes with their sizes, where a table has both corners instead."""
     for near, size in (("x", "width"), ("y", "height")):
-        low, far = (find_column(frame, {}, near, names) for names in (NUMBERS[near], FAR[near]))
-        if find_column(frame, {}, size, NUMBERS[size]) is None and low is not None and far is not None:
+        named = (NUMBERS[near], FAR[near], NUMBERS[size])
+        low, far, sized = (find_column(frame.columns, {}, near, names) for names in named)
+        if sized is None and low is not None and far is not None:
             sides = frame.select(pl.col(far, low).cast(pl.Float64, strict=False))
             frame = frame.drop(far).with_columns((sides[far] - sides[low]).alias(size))
     return frame

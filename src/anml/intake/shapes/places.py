@@ -50,7 +50,7 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
     text = next((name for name in TEXTS if name in frame.columns), None)
     texts, said = None if text is None else marks.select("document", text=as_text(frame[text])), []
     if texts is not None and texts.drop_nulls().unique().height > texts.drop_nulls()["document"].n_unique():
-        said = [f"column {text!r} differs within a document, so that it is not taken for the document's text"]
+        said = [f"column {text!r} differs within a document, so it is not taken for the document's text"]
         texts = None
     seen, lengths = _seen(given.get("seen"), marks)
     roles = (document, contributor, kind, *places.values(), *(() if text is None else (text,)))
@@ -97,8 +97,8 @@ def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.D
     empty = marks.filter(nothing)
     if read.seen is None and empty.is_empty():
         warnings.append(
-            "nothing says who saw a document and marked nothing there, so that whoever marks nothing is not "
-            "seen; name a table of documents and contributors with --seen"
+            "nothing says who saw a document and marked nothing there, so whoever marks nothing is "
+            "overlooked; name a table of documents and contributors with --seen"
         )
     rest = pl.exclude("document", "contributor", *place, *read.alone).drop_nulls().first()
     about = marks.group_by("document", "contributor", maintain_order=True).agg(rest)
@@ -117,7 +117,7 @@ def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.D
     if not gaps.is_empty():
         raise InputError(f"{named(gaps)} has no complete place, or no type")
     if seen.group_by("document").len()["len"].max() == 1:
-        raise InputError("every document was seen by one contributor only, so that nobody can be compared")
+        raise InputError("every document was seen by one contributor only, so nobody can be compared")
     return marks, seen, warnings
 
 

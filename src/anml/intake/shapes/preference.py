@@ -16,8 +16,8 @@ from anml.intake.beside import aligned, check_vectors, read_numbers
 from anml.intake.contributions import ANNOTATION, record, records, scalars
 from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
-from anml.intake.roles import are_flags, need, shown
-from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, beside, column, find_column, people
+from anml.intake.roles import are_flags, find_column, need, shown
+from anml.intake.shapes.shape import PREFERENCE, Given, Reduced, Shape, beside, column, people
 from anml.intake.tables import Table
 
 FIRST, SECOND, TIE = "first", "second", "equal"
@@ -79,8 +79,8 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
     """The two that are compared and the choice; pairs of chosen and rejected say it by their names."""
     first = second = None
     for one, other in PAIRS:
-        first = find_column(frame, given, "first", (one,))
-        second = find_column(frame, given, "second", (other,))
+        first = find_column(frame.columns, given, "first", (one,))
+        second = find_column(frame.columns, given, "second", (other,))
         if first is not None and second is not None:
             break
     if first is None or second is None:

@@ -9,7 +9,7 @@ from anml.core.domain import SHAPES as SHAPES
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES, is_named, need, shown
+from anml.intake.roles import ALIASES, find_column, shown
 
 PREFERENCE, GRADES, TAGS, SPANS, BOXES = SHAPES
 # Options that name a role, where they are not called like it.
@@ -41,22 +41,12 @@ class Reduced(NamedTuple):
 
 def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -> str:
     """The column that plays a role; without one there is nothing to read."""
-    found = find_column(frame, given, role, names)
+    found = find_column(frame.columns, given, role, names)
     if found is None:
         how = f"name one of {shown(frame.columns)} with --{OPTIONS.get(role, role)}"
         how = f"call one of {shown(frame.columns)} so" if role in ("x", "y", "width", "height") else how
         raise InputError(f"no column says {role}; {how}")
     return found
-
-
-def find_column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -> str | None:
-    """The column that plays a role, if any: the one that was named, else the first that is called like it."""
-    wanted = given.get(role)
-    if wanted is not None:
-        return need(frame.columns, str(wanted), role)
-    taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
-    free = [name for name in frame.columns if name not in taken]
-    return next((name for alias in names for name in free if is_named(name, (alias,))), None)
 
 
 def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:

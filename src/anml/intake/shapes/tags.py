@@ -11,8 +11,8 @@ from anml.intake.argilla import SUBMITTED, answers_to, question_of
 from anml.intake.contributions import record
 from anml.intake.label_studio import finished
 from anml.intake.plain import as_text
-from anml.intake.roles import ALIASES, are_flags, need, read_flags
-from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, beside, find_column, labelled
+from anml.intake.roles import ALIASES, are_flags, find_column, need, read_flags
+from anml.intake.shapes.shape import TAGS, Given, Reduced, Shape, beside, labelled
 
 YES, NO = "yes", "no"
 SEPARATORS = (";", "|", ",")
@@ -39,7 +39,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> Reduced:
         rest = pl.exclude(*keys, "tags").drop_nulls().first()
         together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
         seen = seen.group_by(keys, maintain_order=True).agg(together, rest)
-        said.append(f"{counted(again, 'row')} of an item by a contributor who has one there already: one set")
+        said.append(f"{counted(again, 'row')} by a contributor who already has one of the item: one set")
     return _of_sets(seen, known, label, said)
 
 
@@ -89,12 +89,13 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str | Non
     """The column of sets; several, of yes and no or of a tag each, are made into one."""
     asked = given.get("label")
     several = [] if asked is None or asked in frame.columns else [each.strip() for each in asked.split(",")]
-    if asked is None and find_column(frame, given, "label", NAMES) is None:
-        roles = {role: find_column(frame, given, role, ALIASES[role]) for role in ("contributor", "item")}
-        free = [name for name in frame.columns if name not in (*roles.values(), *given.values())]
+    label = asked or find_column(frame.columns, given, "label", NAMES)
+    if label is None:
+        roles = [find_column(frame.columns, given, role, ALIASES[role]) for role in ("contributor", "item")]
+        free = [name for name in frame.columns if name not in (*roles, *given.values())]
         several = [name for name in free if are_flags(as_text(frame[name]).drop_nulls())]
     if len(several) < 2:
-        return frame, asked or find_column(frame, given, "label", NAMES), []
+        return frame, label, []
     found = [as_text(frame[need(frame.columns, name, "label")]) for name in several]
     flags = [are_flags(series.drop_nulls()) for series in found]
     if len(set(flags)) > 1:
