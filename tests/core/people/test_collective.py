@@ -1,4 +1,4 @@
-"""Errors that a crowd makes together: the power by hand, what known items teach, what it does to the truth."""
+"""Errors that a crowd makes together: the power by hand, what known items teach, what the truth is then."""
 
 import numpy as np
 import pytest
