@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +44,8 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
 
 
 def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
-    """Whether data are judged slice by slice: by an engine, or a folder of Parquet files."""
-    return chosen["engine"] is not None or holds_parquet(data)
+    """Whether data are judged slice by slice: by an engine, or a folder of Parquet files with classes."""
+    return chosen["engine"] is not None or (chosen["task"] not in SHAPES and holds_parquet(data))
 
 
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
@@ -55,18 +54,15 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
     for name in ("ledger", "test", "image", "text", "embed"):
         if chosen[name]:
             raise UnsupportedError(f"{name} needs all rows in memory; leave out either {name} or the engine")
+    if chosen["task"] in SHAPES:
+        raise UnsupportedError(
+            f"an engine judges classes; judgements of the kind {chosen['task']} are read whole: leave it out"
+        )
     if chosen["device"] not in ("auto", "cpu"):
         raise UnsupportedError(f"an engine works on processors, got device {chosen['device']!r}")
     from anml.surfaces.report import write_report
 
-    request, out, shaped = replace(request_of(chosen), compare=False), Path(chosen["out"]), None
+    request, out = replace(request_of(chosen), compare=False), Path(chosen["out"])
     engine, address = chosen["engine"] or "local", chosen["address"]
-    if chosen["task"] in SHAPES:
-        from anml.app.scale.shaped import audit_shape_slices
-
-        found = read(data, chosen)
-        end = partial(finish, found=found, data=data, chosen=chosen)
-        shaped = partial(audit_shape_slices, found[0], finish=end)
-        request = fit(request, found)
     with shown as progress:
-        return audit_in_slices(data, request, engine, address, out, progress, write_report, shaped)
+        return audit_in_slices(data, request, engine, address, out, progress, write_report)

@@ -22,12 +22,8 @@ def holds_parquet(data: Any) -> bool:
 def audit_in_slices(
     data: Any, request: "Request", engine: str, address: str | None, out: Path,
     progress: Progress | None, write_report: Callable[["Audited", Path], None],
-    shaped: Callable[..., "Audited"] | None = None,
 ) -> "Audited":  # fmt: skip
-    """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder.
-
-    `shaped` audits judgements of another shape than classes, see `audit_shape_slices`.
-    """
+    """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder."""
     if engine not in ENGINES:
         raise UnknownNameError("engine", engine, ENGINES)
     if address is not None and engine != "ray":
@@ -48,9 +44,8 @@ def audit_in_slices(
 
         runs = RayEngine(address)
     try:
-        how: dict[str, Any] = {"progress": progress, "write_report": write_report}
-        if shaped is not None:
-            return shaped(request, out, runs, **how)
-        return audit_slices(files, request, out, runs, data=place, **how)
+        return audit_slices(
+            files, request, out, runs, data=place, progress=progress, write_report=write_report
+        )
     finally:
         runs.close()

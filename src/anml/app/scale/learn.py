@@ -32,14 +32,13 @@ ROLES = ("label", "contributor", "item", "verification", "reputation", "time", "
 
 @dataclass(frozen=True, eq=False)
 class RunPlan:
-    """A run: what it is made of, how it is asked for, and where it goes; `rates` as in `SliceJob`."""
+    """A run: what it is made of, how it is asked for, and where it goes."""
 
     files: Sequence[Path]
     request: Request
     columns: Columns
     out: Path
     passes: Passes
-    rates: bool = False
 
 
 def surveyed(plan: RunPlan) -> SliceJob:
@@ -63,7 +62,7 @@ def surveyed(plan: RunPlan) -> SliceJob:
     np.add.at(counts, codes_in(label, classes), total["rows"].to_numpy())
     return SliceJob(
         plan.passes.work, plan.columns, policy, now, total["contributor"].unique().sort().to_list(), classes,
-        spelled, int(total["rows"].sum()), unlabelled, counts / counts.sum(), plan.rates,
+        spelled, int(total["rows"].sum()), unlabelled, counts / counts.sum(),
     )  # fmt: skip
 
 
@@ -94,32 +93,16 @@ class Learned:
     around: Around
 
 
-def learn(plan: RunPlan, job: SliceJob, sample: SliceRows, believed: Belief | None = None) -> Learned:
-    """Audit the sample as any table, and train predictors on what is believed of it.
-
-    `believed` is what is believed of all rows, where that does not come from the model of classes.
-    """
+def learn(plan: RunPlan, job: SliceJob, sample: SliceRows) -> Learned:
+    """Audit the sample as any table, and train predictors on what is believed of it."""
     # A named column of times asks for freshness; one that was guessed does not.
     roles = {role: getattr(plan.columns, role) for role in ROLES} | {"time": plan.request.time}
     features = None if plan.request.embeddings is not None else plan.columns.features
-    given, prior = sample.beside.get("predictions"), None
-    if plan.rates:
-        given, prior = None, given
     request = replace(
         plan.request, **roles, features=features, compare=False, task="classification", now=job.now,
-        predictions=given, embeddings=sample.beside.get("embeddings"),
+        predictions=sample.beside.get("predictions"), embeddings=sample.beside.get("embeddings"),
     )  # fmt: skip
-
-    def some(mine: Prepared) -> Belief:
-        assert believed is not None
-        assert mine.contributor is not None
-        people = codes_in(pl.Series(np.unique(mine.contributor).tolist()), job.names)
-        return believed.at(job.place(sample.row[mine.rows])).by(people)
-
-    audited, prepared, found = audit_table(
-        sample.frame, request, progress=plan.passes.progress, prior=prior,
-        believe=None if believed is None else some,
-    )  # fmt: skip
+    audited, prepared, found = audit_table(sample.frame, request, progress=plan.passes.progress)
     y = codes_in(pl.Series(np.array(prepared.classes, dtype=object)[prepared.y].tolist()), job.classes)
     row = sample.row[prepared.rows]
     rng = np.random.default_rng([plan.request.seed, 1])

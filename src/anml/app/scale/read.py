@@ -71,10 +71,7 @@ def take(part: Slice, chosen: Chosen) -> SliceRows:
 
 @dataclass(frozen=True, eq=False)
 class SliceJob:
-    """What all slices need: columns, who and what there is, which rows have no label, and the class prior.
-
-    `rates`: whether predictions are rates of the classes that no model has said.
-    """
+    """What all slices need: columns, who and what there is, which rows have no label, and the class prior."""
 
     work: Path
     columns: Columns
@@ -86,7 +83,6 @@ class SliceJob:
     total: int
     unlabelled: Ints
     prior: Floats
-    rates: bool = False
 
     def prepared(self, part: Slice, preparation: Preparation) -> tuple[Prepared, Ints, pl.DataFrame]:
         """The rows of a slice that have a label as arrays, their places in the table, and its columns."""

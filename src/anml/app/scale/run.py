@@ -28,12 +28,11 @@ from anml.app.scale.engines import Engine
 from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import Slice, drafted, looked_at, slices_of
-from anml.app.scale.table import Passes, fit_slices, unfitted
+from anml.app.scale.table import Passes, fit_slices
 from anml.app.scale.work import Fitted, tell_slice
 from anml.core.checks import Ints
 from anml.core.errors import InputError
-from anml.core.people.belief import Around, Belief
-from anml.core.people.collective import Collective
+from anml.core.people.belief import Around
 from anml.core.people.judge import Judged, judge, wrong_share
 from anml.core.progress import Progress
 from anml.core.words import counted
@@ -61,7 +60,7 @@ def audit_slices(
     open_run(out, digests, request, slices)
     passes = dealt_by(Passes(slices, engine, progress, out / WORK), columns.item, request)
     plan = RunPlan(files, request, columns, out, passes)
-    result, _ = judge_slices(plan, surveyed(plan))
+    result = judge_slices(plan, surveyed(plan))
     about: dict[str, Any] = {
         **result.data, "name": (data or files[0]).name, "sha256": joint_hash(digests), "format": "table",
     }  # fmt: skip
@@ -139,28 +138,18 @@ def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def judge_slices(
-    plan: RunPlan, job: SliceJob, believed: Belief | None = None, whole: bool = False
-) -> tuple[Audited, list[write.Wrote]]:
-    """Verdicts, and samples as partitioned Parquet.
-
-    `believed`: what is believed of all rows, where that does not come from the model of classes.
-    `whole`: whether what is believed of the rows is given back, too, and all items.
-    """
-    learned, passes = learn(plan, job, sampled(plan), believed), plan.passes
+def judge_slices(plan: RunPlan, job: SliceJob) -> Audited:
+    """Verdicts, and samples as partitioned Parquet."""
+    learned, passes = learn(plan, job, sampled(plan)), plan.passes
     first = list(passes.each("predicting", predict_slice, learned.how))
     scored, around = learned.how.models is not None, learned.around
-    if believed is None:
-        how = write.Believing(*_judged(passes, job, first, around), scored, around)
-    else:
-        judged = Judged(believed.contributors, Collective(0.0, 1.0), 0.0, believed.doubtful, 0.0, 0)
-        how = write.Believing(unfitted(passes, job, first), judged, None, scored, around, believed)
+    how = write.Believing(*_judged(passes, job, first, around), scored, around)
     totals: write.Totals = passes.sum("believing", write.total_slice, how)
     keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)
-    shared = whole or any(fit.params.shared for fit in how.fitted.fits.values())
-    asked = write.Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared, whole)
+    shared = any(fit.params.shared for fit in how.fitted.fits.values())
+    asked = write.Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared)
     wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
-    return _result(plan, job, learned, how, totals, wrote), wrote
+    return _result(plan, job, learned, how, totals, wrote)
 
 
 def _judged(
@@ -176,8 +165,6 @@ def _judged(
 
 def _starts(plan: RunPlan) -> list[tuple[str, int]]:
     """Each file, as seen from the folder of all, and the place of its first row."""
-    if not plan.files:
-        return []
     root = os.path.commonpath([path.parent.resolve() for path in plan.files])
     rows = [rows for _, rows, _ in looked_at(plan.files)]
     starts = np.concatenate([[0], np.cumsum(rows)[:-1]])
@@ -193,7 +180,7 @@ def _result(
     totals: write.Totals,
     wrote: list[write.Wrote],
 ) -> Audited:
-    judged, believed = how.judged, how.believed
+    judged = how.judged
     assert judged.people is not None
     wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
     audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
@@ -208,7 +195,7 @@ def _result(
         contributors=write.contributors_of(place, job.names, judged.people),
         confusion=confusion_of(samples, "classification"),
         gate=write.gate_of(judged.doubtful),
-        wrong=wrong if believed is None else believed.wrong,
+        wrong=wrong,
         classes=job.classes,
         columns=plan.columns,
         gold=write.gold_of(wrote),

@@ -16,7 +16,7 @@ from anml.app.scale.slices import Slice
 from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
 from anml.core.people.fit import OneSlice, fit_table
-from anml.core.people.params import HOTTEST, Params, Statistics
+from anml.core.people.params import Params, Statistics
 from anml.core.people.periods import Changes, changes
 from anml.core.people.rows import Rows, Vouching, added
 from anml.core.progress import Progress
@@ -140,14 +140,9 @@ def fit_slices(
     return _fitted(passes, given, "late-"), owner, changed
 
 
-def unfitted(passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]) -> work.Fitted:
-    """The slices as they are, where the model of contributors is another."""
-    return work.Fitted(work.Given(job, sides_of(passes, job, first)), "", {}, {}, np.zeros(0))
-
-
 def _fitted(passes: Passes, given: work.Given, label: str) -> work.Fitted:
     table = Sliced(passes, given, label)
-    fits, weights = fit_table(table, people=True, hottest=None if given.job.rates else HOTTEST)
+    fits, weights = fit_table(table, people=True)
     return work.Fitted(given, label, fits, {name: table.done[name] for name in fits}, weights).plain()
 
 

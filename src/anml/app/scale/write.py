@@ -1,6 +1,6 @@
 """Samples, items and contributors of a run in slices, in the frames of any audit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,22 +28,16 @@ from anml.intake.prepare import Preparation
 
 @dataclass(frozen=True, eq=False)
 class Believing:
-    """All that is believed of people, with which the rows of each slice are believed.
-
-    `believed`: what is believed of all rows, where that does not come from these fits.
-    """
+    """All that is believed of people, with which the rows of each slice are believed."""
 
     fitted: Fitted
     judged: Judged
     owner: Ints | None
     scored: bool
     around: Around
-    believed: Belief | None = None
 
     def belief(self, part: Slice) -> Belief:
         """What is believed of the rows of a slice."""
-        if self.believed is not None:
-            return self.believed.at(SliceData(part, *self.fitted.given).arrays["place"])
         rows, fits = self.fitted.at(part)
         return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
 
@@ -93,10 +87,7 @@ def total_slice(part: Slice, how: Believing) -> Totals:
 
 
 class Writing(NamedTuple):
-    """How samples are written: where, what is believed, totals, names of keys, and where files begin.
-
-    `whole`: whether what is believed of the rows comes back, too.
-    """
+    """How samples are written: where, what is believed, totals, names of keys, and where files begin."""
 
     out: Path
     how: Believing
@@ -104,20 +95,14 @@ class Writing(NamedTuple):
     keys: list[str]
     files: list[tuple[str, int]]
     shared: bool
-    whole: bool
 
 
 class Wrote(NamedTuple):
-    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it.
-
-    `place`, `belief`: which of all rows these are, and what is believed of them.
-    """
+    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it."""
 
     kept: int
     items: pl.DataFrame | None
     gold: tuple[Gold, Floats, Bools] | None
-    place: Ints
-    belief: Belief | None
 
 
 def write_slice(part: Slice, asked: Writing) -> Wrote:
@@ -126,7 +111,6 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     job = how.fitted.given.job
     kept, belief = SliceData(part, *how.fitted.given), how.belief(part)
     prepared, row, frame = job.prepared(part, Preparation(()))
-    prepared = replace(prepared, predictions=None) if job.rates else prepared
     raw = how.raw(kept, belief)
     apart = how.apart(kept.who)
     found = _assessed(kept, belief, raw, totals, apart, prepared.contributor)
@@ -140,14 +124,11 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     if prepared.gold is not None:
         gold = (prepared.gold, belief.p_correct, found.weighting.kept)
     items = item_frame(prepared, found, asked.shared) if asked.shared else None
-    whole = kept.arrays["place"], belief if asked.whole else None
-    return Wrote(int(samples["kept"].sum()), items, gold, *whole)
+    return Wrote(int(samples["kept"].sum()), items, gold)
 
 
 def _files(row: Ints, files: list[tuple[str, int]]) -> dict[str, pl.Series]:
-    """Which file each row is of, and where it is there; nothing of rows that were made of several."""
-    if not files:
-        return {}
+    """Which file each row is of, and where it is there."""
     starts, names = np.array([first for _, first in files]), np.array([name for name, _ in files])
     at = np.searchsorted(starts, row, side="right") - 1
     return {"file": pl.Series(names[at].tolist()), "file_row": pl.Series(row - starts[at])}

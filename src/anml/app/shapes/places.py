@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
-from anml.app.shapes.judged import Judge
 from anml.core.checks import Array, Bools, Floats, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.marks import (
@@ -22,6 +22,7 @@ from anml.core.people.marks import (
 )
 from anml.core.people.verdicts import ENOUGH_ROWS, discovered
 from anml.core.people.words import ACCUSED, RELIABLE
+from anml.core.progress import Progress
 from anml.core.stats import wilson
 from anml.core.words import counted
 from anml.intake.shapes.places import NOTHING
@@ -48,14 +49,14 @@ class _Pass(NamedTuple):
     types: list[str]
 
 
-def audit_places(source: Source, request: Request, judge: Judge) -> Audited:
+def audit_places(source: Source, request: Request, progress: Progress | None) -> Audited:
     """Audit candidates; `source` is what `anml.intake.shapes` makes of spans or boxes."""
     assert source.shape is not None
     frames = source.shape.frames
-    found = _pass(source, request, judge)
+    found = _pass(source, request, progress)
     if "texts" in frames and frames["candidates"].height >= ENOUGH_WORDS and request.predictions is None:
         notes, words = found.result.notes, _by_words(source, found)
-        found = _pass(source, replace(request, predictions=words), judge)
+        found = _pass(source, replace(request, predictions=words), progress)
         notes = [*notes, "a model of the words in and around each place, held out by document, is counted in"]
         found = found._replace(result=replace(found.result, notes=notes))
     people, guess = _people(source, found, request.seed)
@@ -67,10 +68,10 @@ def audit_places(source: Source, request: Request, judge: Judge) -> Audited:
     return replace(found.result, contributors=people, shape=shaped)
 
 
-def _pass(source: Source, request: Request, judge: Judge) -> _Pass:
-    result, prepared, belief = judge(request)
+def _pass(source: Source, request: Request, progress: Progress | None) -> _Pass:
+    result, prepared, assessed = audit_table(source.table, request, progress=progress)
     codes = source.table.frame["candidate"].to_numpy().astype(np.int64)[prepared.rows]
-    truth = join_posteriors(belief.truth, np.unique(codes, return_inverse=True)[1])
+    truth = join_posteriors(assessed.belief.truth, np.unique(codes, return_inverse=True)[1])
     order = [NOTHING, *(name for name in prepared.classes if name != NOTHING)]
     if NOTHING not in prepared.classes:
         # Everybody marked every place.

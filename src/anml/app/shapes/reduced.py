@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
-from anml.app.shapes.judged import Judge
 from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.belief import Belief, in_parts
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.grades import Graded, fit_grades
 from anml.core.people.words import ACCUSED, CONCERN, LESS
+from anml.core.progress import Progress
 from anml.core.stats import Estimate, beta_interval
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
@@ -27,15 +28,15 @@ OFF, NARROW, WIDE, ENOUGH = 0.4, 0.6, 1.96, 10
 FOLLOWS = 0.15
 
 
-def audit_tags(source: Source, request: Request, judge: Judge) -> Audited:
+def audit_tags(source: Source, request: Request, progress: Progress | None) -> Audited:
     """Audit yes and no for every item and tag; each tag has its own rate beforehand."""
     assert source.shape is not None
     frame = source.table.frame
     rate = frame.select(((pl.col("label") == YES).mean().over("tag")).clip(*RATES)).to_series().to_numpy()
     prior = np.column_stack([1 - rate, rate])
-    result, _, belief = judge(request, prior=prior)
+    result, _, assessed = audit_table(source.table, request, progress=progress, prior=prior)
     table = _sets(result, frame, source.shape.frames["seen"])
-    people = _by_tag(frame, belief.p_correct)
+    people = _by_tag(frame, assessed.belief.p_correct)
     unsure = int((table["least_sure"] < 0.9).sum())
     said = [
         f"{counted(table.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
@@ -73,11 +74,12 @@ def _by_tag(frame: pl.DataFrame, p_correct: Floats) -> pl.DataFrame:
     return each.sort("contributor", "tag")
 
 
-def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
+def audit_grades(source: Source, request: Request, progress: Progress | None) -> Audited:
     """Audit grades by their order where that predicts better than plain classes; leanings are told by it."""
     assert source.shape is not None
     order = dict(source.shape.frames["order"].iter_rows())
-    result, prepared, before = judge(request)
+    result, prepared, assessed = audit_table(source.table, request, progress=progress)
+    before = assessed.belief
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
     who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
     items, things = as_codes("item", prepared.item, len(prepared.y))
@@ -91,7 +93,7 @@ def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
         if graded.ordered:
             posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
             belief = _believed(before, posterior[items], prepared.y.astype(np.int64), who)
-            result, _, _ = judge(request, believe=lambda _: belief)
+            result, _, _ = audit_table(source.table, request, progress=progress, believe=lambda _: belief)
     table = _graded(posterior, steps, things, np.bincount(items), list(order))
     people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
     people = with_columns_of(result, people)
