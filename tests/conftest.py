@@ -48,7 +48,7 @@ LONG = {"docs", "lab", "app", "surfaces"}
 SLOW_FOLDERS = ("docs", "lab", "federated", "reweight")
 SLOW = {
     "test_agreement", "test_scale_audit", "test_attacker", "test_believe", "test_browser", "test_crashes",
-    "test_dattri", "test_demo", "test_engine_to_the_end", "test_engines", "test_federate", "test_flower",
+    "test_dattri", "test_demo", "test_engine_to_the_end", "test_federate", "test_flower",
     "test_further_attacks",
     "test_fuzz", "test_guarantees", "test_inputs_end_to_end", "test_insiders", "test_lead", "test_media",
     "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine", "test_table",

@@ -1,6 +1,7 @@
 """Audits slice by slice: which engine, and which files."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,9 @@ def audit_in_slices(
         raise UnknownNameError("engine", engine, ENGINES)
     if address is not None and engine != "ray":
         raise InputError(f"an address is for the engine ray, got engine {engine!r}")
-    from anml.app.scale.engines import Engine, Local
+    from anml.adapters.ray import on_ray
     from anml.app.scale.run import audit_slices
+    from anml.app.scale.table import local
     from anml.intake.tables import parquet_files
 
     if not isinstance(data, str | Path):
@@ -38,14 +40,7 @@ def audit_in_slices(
     files = parquet_files(place)
     if not files:
         raise InputError(f"an engine reads a Parquet file or a folder of them, got {Path(data).name!r}")
-    runs: Engine = Local()
-    if engine == "ray":
-        from anml.adapters.ray import RayEngine
-
-        runs = RayEngine(address)
-    try:
+    with on_ray(address) if engine == "ray" else nullcontext(local) as runs:
         return audit_slices(
             files, request, out, runs, data=place, progress=progress, write_report=write_report
         )
-    finally:
-        runs.close()

@@ -1,8 +1,6 @@
 """What an audit in slices learns first: who and what there is, and predictors from a sample."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,23 +20,21 @@ from anml.intake.columns import Columns
 from anml.intake.labels import in_order, same_sets
 from anml.intake.plain import codes_in
 from anml.intake.prepare import Prepared
+from anml.intake.roles import ROLES
 from anml.intake.times import as_moment
 
 # Rows that predictors learn from.
 SAMPLE = 20_000
-# Roles that columns have, beside features.
-ROLES = ("label", "contributor", "item", "verification", "reputation", "time", "gold", "known", "reviewed")
 
 
 @dataclass(frozen=True, eq=False)
 class RunPlan:
-    """A run: what it is made of, how it is asked for, and where it goes."""
+    """A run: how it is asked for, which column is what, who does it, and where its files begin."""
 
-    files: Sequence[Path]
     request: Request
     columns: Columns
-    out: Path
     passes: Passes
+    starts: list[tuple[str, int]]
 
 
 def surveyed(plan: RunPlan) -> SliceJob:

@@ -77,10 +77,10 @@ class Totals(NamedTuple):
 
 def total_slice(part: Slice, how: Believing) -> Totals:
     """What it takes all slices to know before samples are written."""
-    kept = SliceData(part, *how.fitted.given)
+    kept = SliceData(part, how.fitted.job)
     belief = how.belief(part)
     raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
-    best = np.zeros(len(how.fitted.given.job.classes))
+    best = np.zeros(len(how.fitted.job.classes))
     np.maximum.at(best, kept.y, p)
     sums = float(p.sum()), float(counted(p, 1.0, how.apart(kept.who)).sum())
     return Totals(n, *sums, int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
@@ -108,8 +108,8 @@ class Wrote(NamedTuple):
 def write_slice(part: Slice, asked: Writing) -> Wrote:
     """The samples of a slice as a Parquet file."""
     how, totals = asked.how, asked.totals
-    job = how.fitted.given.job
-    kept, belief = SliceData(part, *how.fitted.given), how.belief(part)
+    job = how.fitted.job
+    kept, belief = SliceData(part, how.fitted.job), how.belief(part)
     prepared, row, frame = job.prepared(part, Preparation(()))
     raw = how.raw(kept, belief)
     apart = how.apart(kept.who)
