@@ -4,6 +4,7 @@ What is read from layers, in one pass, is checked against torch on the samples t
 Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -203,7 +204,10 @@ def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
         return value, value.detach()
 
     per_sample = torch.func.vmap(torch.func.grad(one, has_aux=True), in_dims=(None, 0, 0))
-    gradients, value = per_sample(trained, batch.inputs, batch.target)
+    with warnings.catch_warnings():
+        # Of what torch does one sample after another, as attention on a processor: it is fast enough.
+        warnings.filterwarnings("ignore", "There is a performance drop")
+        gradients, value = per_sample(trained, batch.inputs, batch.target)
     covered = [Covered((p,), formed_part(gradients[name].flatten(1).float())) for name, p in named.items()]
     return covered, value.float()
 
