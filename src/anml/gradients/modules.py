@@ -33,6 +33,8 @@ from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
 # Explicit gradients are kept only up to this many bytes.
 EXPLICIT_BYTES = 512 * 2**20
+# Bytes of gradients that a GPU forms at a time: a few samples take it as long as many.
+FORMED_ON_GPU = 2**30
 # What covers the trainable parameters, and the losses, of a batch.
 WithLoss = tuple[list[Covered], Tensor]
 
@@ -102,7 +104,7 @@ def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readou
             f"{type(module).__name__} has complex parameters, whose gradients are not scored"
         )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
-    step = max(1, FORMED // (4 * size))
+    step = max(1, (FORMED_ON_GPU if next(module.parameters()).is_cuda else FORMED) // (4 * size))
     read_by: _Way | None = None
     with in_evaluation(module):
         for batch in batches:

@@ -12,6 +12,7 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.profile import Training
 from anml.gradients.crossfit import cross_fit
 from anml.gradients.factors import Factors, network_factors
+from anml.gradients.fused import smallest
 from anml.gradients.mlp import Networks, predict
 from anml.predictors.classes import UNSURE, in_all_classes
 from anml.predictors.pool import pool
@@ -70,12 +71,12 @@ class Models:
         for start in range(0, len(y), 8_192):
             rows = slice(start, start + 8_192)
             block = factors.take(rows)
-            tile = block.products(self.references).mul_(-2).add_(block.norms().unsqueeze(1)).add_(theirs)
+            tile = block.distances(self.references, block.norms(), theirs)
             own = torch.as_tensor(reference[rows])
             known = (own >= 0).nonzero().flatten()
             tile[known, own[known]] = torch.inf
-            near = torch.topk(tile.clamp_min_(0), min(NEIGHBOURS, len(theirs) - 1), dim=1, largest=False)
-            found[rows] = near.values.sum(1).double().numpy()
+            near = smallest(tile.clamp_min_(0), min(NEIGHBOURS, len(theirs) - 1))
+            found[rows] = near.sum(1).double().numpy()
         return found
 
 
