@@ -78,8 +78,8 @@ def whole(undisturbed):
     return undisturbed[0]
 
 
-def audited(source: Path, out: Path, engine=local, rows=None):
-    return scale.audit_slices(parquet_files(source), Request(), out, engine, rows=rows)
+def audited(source: Path, out: Path, engine=local, **how):
+    return scale.audit_slices(source, Request(), out, engine, **how)
 
 
 def samples(out: Path) -> pl.DataFrame:

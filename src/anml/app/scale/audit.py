@@ -37,10 +37,7 @@ def audit_in_slices(
     if not isinstance(data, str | Path):
         raise InputError(f"an engine reads Parquet files; give their path, got {type(data).__name__}")
     place = Path(data).expanduser()
-    files = parquet_files(place)
-    if not files:
+    if not parquet_files(place):
         raise InputError(f"an engine reads a Parquet file or a folder of them, got {Path(data).name!r}")
     with on_ray(address) if engine == "ray" else nullcontext(local) as runs:
-        return audit_slices(
-            files, request, out, runs, data=place, progress=progress, write_report=write_report
-        )
+        return audit_slices(place, request, out, runs, progress=progress, write_report=write_report)

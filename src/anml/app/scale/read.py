@@ -121,6 +121,14 @@ class SliceJob:
         return self.columns.time is not None and float(getattr(self.policy.decay, "delta", 0.0)) > 0
 
     @property
+    def owner(self) -> Ints | None:
+        """Which contributor each part of one is, where somebody changed."""
+        if self.changed is None:
+            return None
+        late = np.flatnonzero(np.isfinite(self.changed.when))
+        return np.concatenate([np.arange(len(self.changed.when)), late])
+
+    @property
     def stage(self) -> str:
         """Before the names of what is kept of fits: those to contributors as two are others."""
         return "" if self.changed is None else "late-"

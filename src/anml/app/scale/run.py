@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -20,50 +19,48 @@ from anml.app.audit.audit import columns_asked, confusion_of
 from anml.app.audit.output import check_folder, write_run
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
+from anml.app.audit.sources import READ_BY
 from anml.app.audit.values import as_texts
 from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
 from anml.app.scale.learn import Learned, RunPlan, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
-from anml.app.scale.slices import Slice, drafted, slices_of
+from anml.app.scale.slices import MOST_ROWS, Slice, drafted, slices_of
 from anml.app.scale.table import Engine, Passes, fit_slices
-from anml.app.scale.work import Fitted, tell_slice
-from anml.core.checks import Ints
+from anml.app.scale.work import tell_slice
 from anml.core.errors import InputError
-from anml.core.people.belief import Around
-from anml.core.people.judge import Judged, judge, wrong_share
+from anml.core.people.judge import judge, wrong_share
 from anml.core.progress import Progress
 from anml.core.words import counted
 from anml.intake.columns import Columns, key_columns
 from anml.intake.labels import guess_task
-from anml.intake.tables import joint_hash
+from anml.intake.tables import joint_hash, parquet_files
 
 WriteReport = Callable[[Audited, Path], None]
 
 
 def audit_slices(
-    files: Sequence[Path], request: Request, out: Path, engine: Engine, *, progress: Progress | None = None,
-    write_report: WriteReport | None = None, rows: int | None = None, data: Path | None = None,
+    data: Path, request: Request, out: Path, engine: Engine, *, progress: Progress | None = None,
+    write_report: WriteReport | None = None, rows: int = MOST_ROWS,
 ) -> Audited:  # fmt: skip
-    """Audit Parquet files slice by slice into a folder; a run that was broken off goes on.
+    """Audit a Parquet file, or a folder of them, slice by slice; a run that was broken off goes on.
 
-    `rows`: rows of a slice at most; None takes the default.
-    `data`: the file or folder that was named, for commands that read the data again.
+    `rows`: rows of a slice at most.
     """
     check_request(request)
-    slices = slices_of(files) if rows is None else slices_of(files, rows)
+    files = parquet_files(data)
+    slices = slices_of(files, rows)
     columns = columns_of(slices[0], request)
     digests = [_digest(path) for path in files]
     work = open_run(out, digests, request, slices)
     passes = dealt_by(Passes(slices, engine, progress, work), columns.item, request)
     plan = RunPlan(request, columns, passes, starts_of(slices))
     result = judge_slices(plan, surveyed(plan))
-    about: dict[str, Any] = {
-        **result.data, "name": (data or files[0]).name, "sha256": joint_hash(digests), "format": "table",
+    named = {role: getattr(request, role) for role in READ_BY}
+    about = {
+        **result.data, "name": data.name, "sha256": joint_hash(digests), "format": "table",
+        "path": str(data.absolute()), "named": {role: name for role, name in named.items() if name},
     }  # fmt: skip
-    if data is not None:
-        named = {role: getattr(request, role) for role in ("label", "contributor", "item", "time")}
-        about |= {"path": str(data.absolute()), "named": {role: name for role, name in named.items() if name}}
     result = replace(result, data=about)
     report = partial(write_report, result) if write_report is not None else (lambda draft: None)
     write_run(out, result, "audit", report, samples=work / "samples")
@@ -141,8 +138,10 @@ def judge_slices(plan: RunPlan, job: SliceJob) -> Audited:
     """Verdicts, and samples as partitioned Parquet."""
     learned, passes = learn(plan, job, sampled(plan)), plan.passes
     first = list(passes.each("predicting", predict_slice, learned.how))
-    scored, around = learned.how.models is not None, learned.around
-    how = write.Believing(*_judged(passes, job, first, around), scored, around)
+    fitted, around = fit_slices(passes, job, first), learned.around
+    told = passes.sum("adding up", tell_slice, fitted)
+    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=fitted.job.owner)
+    how = write.Believing(fitted, judged, learned.how.models is not None, around)
     totals: write.Totals = passes.sum("believing", write.total_slice, how)
     keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)
     shared = any(fit.params.shared for fit in how.fitted.fits.values())
@@ -151,17 +150,6 @@ def judge_slices(plan: RunPlan, job: SliceJob) -> Audited:
     asked = write.Writing(place, how, totals, keys, plan.starts, shared)
     wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
     return _result(plan, job, learned, how, totals, wrote)
-
-
-def _judged(
-    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], around: Around
-) -> tuple[Fitted, Judged, Ints | None]:
-    """The model of classes, and what it says of people."""
-    fitted, owner, changed = fit_slices(passes, job, first)
-    told = passes.sum("adding up", tell_slice, fitted)
-    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=owner)
-    assert judged.people is not None
-    return fitted, judged._replace(people=replace(judged.people, changed=changed)), owner
 
 
 def starts_of(slices: Sequence[Slice]) -> list[tuple[str, int]]:
@@ -181,18 +169,20 @@ def _result(
 ) -> Audited:
     judged = how.judged
     assert judged.people is not None
+    people = replace(judged.people, changed=how.fitted.job.changed)
     wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
     audited, place = learned.audited, plan.passes.work / "samples"
     rows = pl.Series(learned.how.sampled.row)
     lazy = pl.scan_parquet(place / "*.parquet")
     samples = as_texts(lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row"))
     items = [part.items for part in wrote if part.items is not None]
-    unlabelled, kept = len(job.unlabelled), sum(part.kept for part in wrote)
+    contributors, unlabelled = write.contributors_of(place, job.names, people), len(job.unlabelled)
+    kept = int(contributors["kept"].sum())
     return replace(
         audited,
         data={**audited.data, "rows": totals.rows, "kept": kept, "slices": len(plan.passes.slices)},
         samples=samples,
-        contributors=write.contributors_of(place, job.names, judged.people),
+        contributors=contributors,
         confusion=confusion_of(samples, "classification"),
         gate=write.gate_of(judged.doubtful),
         wrong=wrong,
@@ -201,7 +191,7 @@ def _result(
         gold=write.gold_of(wrote),
         items=pl.concat(items).sort("p", "item") if items else None,
         doubtful=judged.doubtful,
-        false_accusations=judged.people.false_accusations,
+        false_accusations=people.false_accusations,
         notes=[
             f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",

@@ -12,7 +12,6 @@ import polars as pl
 from anml.app.scale import work
 from anml.app.scale.read import SliceJob, first_of, write_arrays
 from anml.app.scale.slices import Slice
-from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
 from anml.core.people.fit import OneSlice, fit_table
 from anml.core.people.params import Params, Statistics
@@ -130,19 +129,13 @@ class Sliced:
             return {name: Statistics(*(kept[f"{name}|{f}"] for f in Statistics._fields)) for name in params}
 
 
-def fit_slices(
-    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]
-) -> tuple[work.Fitted, Ints | None, Changes | None]:
-    """The model of contributors, fitted to all slices; and who each is a part of, where somebody changed."""
+def fit_slices(passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]) -> work.Fitted:
+    """The model of contributors, fitted to all slices; where somebody changed, again with two of them."""
     fitted = _fitted(passes, informed(passes, job, first))
-    if not job.fresh:
-        return fitted, None, None
-    changed = _changes(passes, fitted)
-    if not changed.any:
-        return fitted, None, None
-    late = np.flatnonzero(np.isfinite(changed.when))
-    owner = np.concatenate([np.arange(len(changed.when)), late])
-    return _fitted(passes, informed(passes, job, first, changed)), owner, changed
+    changed = _changes(passes, fitted) if job.fresh else None
+    if changed is None or not changed.any:
+        return fitted
+    return _fitted(passes, informed(passes, job, first, changed))
 
 
 def _fitted(passes: Passes, job: SliceJob) -> work.Fitted:

@@ -32,20 +32,20 @@ class Believing:
 
     fitted: Fitted
     judged: Judged
-    owner: Ints | None
     scored: bool
     around: Around
 
     def belief(self, part: Slice) -> Belief:
         """What is believed of the rows of a slice."""
         rows, fits = self.fitted.at(part)
-        return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
+        owner = self.fitted.job.owner
+        return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=owner)
 
     def apart(self, who: Ints) -> Bools:
         """Rows of contributors whom nobody else covers."""
-        covered = self.around.covered
+        covered, owner = self.around.covered, self.fitted.job.owner
         assert covered is not None
-        return np.asarray(~covered[who if self.owner is None else self.owner[who]])
+        return np.asarray(~covered[who if owner is None else owner[who]])
 
     def raw(self, kept: SliceData, belief: Belief) -> Floats:
         """Scores that q is made of: by networks, or by the belief alone where there are none."""
@@ -98,9 +98,8 @@ class Writing(NamedTuple):
 
 
 class Wrote(NamedTuple):
-    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it."""
+    """Of a slice: items with several labels, and gold with p_correct and what was kept of it."""
 
-    kept: int
     items: pl.DataFrame | None
     gold: tuple[Gold, Floats, Bools] | None
 
@@ -124,7 +123,7 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     if prepared.gold is not None:
         gold = (prepared.gold, belief.p_correct, found.weighting.kept)
     items = item_frame(prepared, found, asked.shared) if asked.shared else None
-    return Wrote(int(samples["kept"].sum()), items, gold)
+    return Wrote(items, gold)
 
 
 def _files(row: Ints, files: list[tuple[str, int]]) -> dict[str, pl.Series]:
