@@ -159,7 +159,6 @@ class Predicting:
     preparation: Preparation
     models: Models | None
     sampled: Sampled
-    references: int
 
 
 def predict_slice(part: Slice, how: Predicting) -> pl.DataFrame:
@@ -184,7 +183,7 @@ def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
     out: dict[str, Any] = {"y": y, "row": row, "place": job.place(row)}
     out["who"] = codes_in(pl.Series(prepared.contributor), job.names)
     if models is not None:
-        half, reference = how.sampled.at(row, how.references)
+        half, reference = how.sampled.at(row, len(models.references))
         out["log_p"] = models.log_p(prepared.x, half, prepared.predictions)
         out["raw"] = models.scores(prepared.x, y, reference)
     elif prepared.predictions is not None:

@@ -23,7 +23,7 @@ from anml.app.audit.sources import READ_BY
 from anml.app.audit.values import as_texts
 from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
-from anml.app.scale.learn import Learned, RunPlan, learn, sampled, surveyed
+from anml.app.scale.learn import Learned, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import MOST_ROWS, Slice, drafted, slices_of
 from anml.app.scale.table import Engine, Passes, fit_slices
@@ -54,8 +54,7 @@ def audit_slices(
     digests = [_digest(path) for path in files]
     work = open_run(out, digests, request, slices)
     passes = dealt_by(Passes(slices, engine, progress, work), columns.item, request)
-    plan = RunPlan(request, columns, passes, starts_of(slices))
-    result = judge_slices(plan, surveyed(plan))
+    result = judge_slices(passes, surveyed(passes, columns, request), request, starts_of(slices))
     named = {role: getattr(request, role) for role in READ_BY}
     about = {
         **result.data, "name": data.name, "sha256": joint_hash(digests), "format": "table",
@@ -134,22 +133,23 @@ def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def judge_slices(plan: RunPlan, job: SliceJob) -> Audited:
-    """Verdicts, and samples as partitioned Parquet."""
-    learned, passes = learn(plan, job, sampled(plan)), plan.passes
+def judge_slices(passes: Passes, job: SliceJob, request: Request, starts: list[tuple[str, int]]) -> Audited:
+    """Verdicts, and samples as partitioned Parquet; `starts` are those of `starts_of`."""
+    sample = sampled(passes, job.columns.item, request.seed)
+    learned = learn(job, request, sample, passes.progress)
     first = list(passes.each("predicting", predict_slice, learned.how))
     fitted, around = fit_slices(passes, job, first), learned.around
     told = passes.sum("adding up", tell_slice, fitted)
     judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=fitted.job.owner)
     how = write.Believing(fitted, judged, learned.how.models is not None, around)
     totals: write.Totals = passes.sum("believing", write.total_slice, how)
-    keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)
+    keys = key_columns(passes.slices[0].read().frame, job.columns, request.key)
     shared = any(fit.params.shared for fit in how.fitted.fits.values())
     place = passes.work / "samples"
     place.mkdir(exist_ok=True)
-    asked = write.Writing(place, how, totals, keys, plan.starts, shared)
+    asked = write.Writing(place, how, totals, keys, starts, shared)
     wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
-    return _result(plan, job, learned, how, totals, wrote)
+    return _result(passes, job, learned, how, totals, wrote)
 
 
 def starts_of(slices: Sequence[Slice]) -> list[tuple[str, int]]:
@@ -160,7 +160,7 @@ def starts_of(slices: Sequence[Slice]) -> list[tuple[str, int]]:
 
 
 def _result(
-    plan: RunPlan,
+    passes: Passes,
     job: SliceJob,
     learned: Learned,
     how: write.Believing,
@@ -171,7 +171,7 @@ def _result(
     assert judged.people is not None
     people = replace(judged.people, changed=how.fitted.job.changed)
     wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
-    audited, place = learned.audited, plan.passes.work / "samples"
+    audited, place = learned.audited, passes.work / "samples"
     rows = pl.Series(learned.how.sampled.row)
     lazy = pl.scan_parquet(place / "*.parquet")
     samples = as_texts(lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row"))
@@ -180,20 +180,20 @@ def _result(
     kept = int(contributors["kept"].sum())
     return replace(
         audited,
-        data={**audited.data, "rows": totals.rows, "kept": kept, "slices": len(plan.passes.slices)},
+        data={**audited.data, "rows": totals.rows, "kept": kept, "slices": len(passes.slices)},
         samples=samples,
         contributors=contributors,
         confusion=confusion_of(samples, "classification"),
         gate=write.gate_of(judged.doubtful),
         wrong=wrong,
         classes=job.classes,
-        columns=plan.columns,
+        columns=job.columns,
         gold=write.gold_of(wrote),
         items=pl.concat(items).sort("p", "item") if items else None,
         doubtful=judged.doubtful,
         false_accusations=people.false_accusations,
         notes=[
-            f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
+            f"{totals.rows:,} rows in {len(passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",
             *([f"left out, without a label: {counted(unlabelled, 'row')}"] if unlabelled else []),
             *audited.notes,

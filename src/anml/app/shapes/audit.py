@@ -9,10 +9,11 @@ from anml.app.shapes.preferences import audit_preferences
 from anml.app.shapes.reduced import audit_grades, audit_tags
 from anml.core.errors import UnsupportedError
 from anml.core.progress import Progress
-from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS
+from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Shape
 from anml.intake.source import Source
+from anml.intake.tables import Table
 
-AUDITS: dict[str, Callable[[Source, Request, Progress | None], Audited]] = {
+AUDITS: dict[str, Callable[[Table, Shape, Request, Progress | None], Audited]] = {
     PREFERENCE: audit_preferences,
     SPANS: audit_places,
     BOXES: audit_places,
@@ -32,4 +33,4 @@ def audit_shape(source: Source, request: Request, progress: Progress | None = No
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
     if source.shape.nested and kind != SPANS:
         raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")
-    return AUDITS[kind](source, request, progress)
+    return AUDITS[kind](source.table, source.shape, request, progress)

@@ -18,7 +18,8 @@ from anml.core.progress import Progress
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
 from anml.intake.shapes import preference as intake
-from anml.intake.source import Source
+from anml.intake.shapes.shape import Shape
+from anml.intake.tables import Table
 
 # A difference is decided at this probability; its interval holds as much.
 DECIDED, WIDE = 0.95, 1.96
@@ -27,9 +28,9 @@ TOLD, LEANS = 0.9, 0.65
 CODES = {intake.FIRST: 0, intake.SECOND: 1, intake.TIE: TIE}
 
 
-def audit_preferences(source: Source, request: Request, progress: Progress | None) -> Audited:
-    """Audit comparisons; `source` is what `anml.intake.shapes.preference` makes of them."""
-    frame = source.table.frame
+def audit_preferences(table: Table, shape: Shape, request: Request, progress: Progress | None) -> Audited:
+    """Audit comparisons; `table` is what `anml.intake.shapes.preference` makes of them."""
+    frame = table.frame
     both = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
     chosen = pl.concat([frame["label"], frame["label"]]).is_not_null()
     names = both.filter(chosen).unique().sort("group", "candidate")
@@ -54,12 +55,12 @@ def audit_preferences(source: Source, request: Request, progress: Progress | Non
         found.append(compared)
         return belief
 
-    result, prepared, assessed = audit_table(source.table, request, progress=progress, believe=believe)
+    result, prepared, assessed = audit_table(table, request, progress=progress, believe=believe)
     first, second = first[prepared.rows], second[prepared.rows]
     ranked = rank(names, found[0], first, second)
     people = with_columns_of(result, _people(result, found[0]))
     said = _said(ranked, found[0], first, second, features is not None)
-    shaped = Shaped("preference", "comparison", {"ranking": ranked}, said, {})
+    shaped = Shaped(shape.kind, shape.unit, {"ranking": ranked}, said, {})
     return replace(
         result, contributors=people, shape=shaped, data={**result.data, **about},
         notes=[*result.notes, *notes], gold=_checked(result.gold, prepared, assessed.belief),
