@@ -5,7 +5,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.checks import one_of
+from anml.core.errors import InputError
 from anml.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ def audit_in_slices(
     progress: Progress | None, write_report: Callable[["Audited", Path], None],
 ) -> "Audited":  # fmt: skip
     """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder."""
-    if engine not in ENGINES:
-        raise UnknownNameError("engine", engine, ENGINES)
+    one_of("engine", engine, ENGINES)
     if address is not None and engine != "ray":
         raise InputError(f"an address is for the engine ray, got engine {engine!r}")
     from anml.adapters.ray import on_ray
