@@ -16,11 +16,10 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.batches import (
     Batch,
     Readout,
-    as_batch,
     as_call,
     called,
+    each_tensor,
     in_evaluation,
-    one_of_batch,
     precise,
     rows_of,
 )
@@ -199,10 +198,12 @@ def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     loss = loss_of(reading.loss)
 
     def one(params: dict[str, Tensor], inputs: Any, target: Any) -> tuple[Tensor, Tensor]:
-        args, kwargs = as_call(one_of_batch(inputs))
+        args, kwargs = as_call(each_tensor(inputs, lambda tensor: tensor.unsqueeze(0)))
         with precise(module, reading.precision):
             outputs = torch.func.functional_call(module, (params, fixed), args, kwargs)
-        value = sample_losses(loss, as_batch(outputs), target.unsqueeze(0))[0]
+        if isinstance(outputs, Tensor) and outputs.dim() < 2:
+            outputs = outputs.reshape(1, -1)
+        value = sample_losses(loss, outputs, target.unsqueeze(0))[0]
         return value, value.detach()
 
     per_sample = torch.func.vmap(torch.func.grad(one, has_aux=True), in_dims=(None, 0, 0))
