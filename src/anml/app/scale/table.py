@@ -16,7 +16,7 @@ from anml.core.people.copies import copies_among
 from anml.core.people.fit import OneSlice, fit_table
 from anml.core.people.params import Params, Statistics
 from anml.core.people.periods import Changes, changes
-from anml.core.people.rows import Rows, Vouching, added
+from anml.core.people.rows import Rows, Spread, added
 from anml.core.progress import Progress
 
 # Rows of whole contributors that are looked at together for changes over time.
@@ -64,22 +64,16 @@ def informed(
         job = replace(job, newcomers=np.sort(newest["place"].to_numpy()))
     if job.columns.item is not None:
         job = replace(job, groups=copies_among(passes.sum("comparing contributors", work.pair_slice, job)))
-    parts = list(passes.each("reading credentials", work.vouch_slice, job))
-    if parts[0] is None:
+    given = work.SliceData(passes.slices[0], job).signals()
+    names = [name for name in given if name in job.policy.recipe.use]
+    if not names:
         return job
-    found: work.SliceVouched = reduce(added, parts)
-    unknown = found.sums.given.sum() - found.known.sum()
-    used = [at for at in range(len(found.names)) if unknown and found.high[at] - found.low[at] > 1e-9]
-    if not used:
+    found: Spread = passes.sum("reading credentials", work.given_slice, (job, names))
+    means = zip(names, found.mean, np.sqrt(found.squares / max(found.rows, 1)), strict=True)
+    job = replace(job, used={name: float(mean) for name, mean, deviation in means if deviation > 1e-9})
+    if not job.used:
         return job
-    mean = found.sums.by_label[:, used].sum(axis=0) / unknown
-    filled = Vouching(
-        found.sums.by_who[:, used] + found.known.sum(axis=1)[:, None] * mean,
-        found.sums.by_label[:, used] + found.known.sum(axis=0)[:, None] * mean,
-        found.sums.given,
-    )
-    named = {found.names[at]: float(value) for at, value in zip(used, mean, strict=True)}
-    job = replace(job, used=named, tied=filled.tied())
+    job = replace(job, tied=passes.sum("comparing credentials", work.vouch_slice, job).tied())
     return replace(job, spread=passes.sum("scaling credentials", work.spread_slice, job))
 
 

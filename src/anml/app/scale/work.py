@@ -23,8 +23,6 @@ from anml.core.people.rows import (
     Rows,
     Spread,
     Vouching,
-    added,
-    by_label,
     spread_of,
     voices,
     vouching_of,
@@ -90,35 +88,18 @@ class SliceData:
         )  # fmt: skip
 
 
-class SliceVouched(NamedTuple):
-    """Credentials: names, sums over rows of which nothing is known, rows that are known, and bounds."""
-
-    names: list[str]
-    sums: Vouching
-    known: Floats
-    low: Floats
-    high: Floats
-
-    def plus(self, other: "SliceVouched") -> "SliceVouched":
-        """Of both slices."""
-        return SliceVouched(
-            self.names, added(self.sums, other.sums), self.known + other.known,
-            np.minimum(self.low, other.low), np.maximum(self.high, other.high),
-        )  # fmt: skip
-
-
-def vouch_slice(part: Slice, job: SliceJob) -> SliceVouched | None:
-    """Sums of the credentials of a slice; None where there are none."""
+def given_slice(part: Slice, given: tuple[SliceJob, list[str]]) -> Spread:
+    """Means and deviations of these credentials, of rows of whose labels nothing is known."""
+    job, names = given
     kept = SliceData(part, job)
-    found, known = kept.signals(), kept.known
-    used = [name for name in found if name in job.policy.recipe.use]
-    if not used:
-        return None
-    columns, classes = np.column_stack([found[name] for name in used]), len(job.classes)
-    sums = vouching_of(np.where(known[:, None], 0.0, columns), kept.y, kept.who, kept.count, classes)
-    low, high = columns[~known].min(axis=0, initial=np.inf), columns[~known].max(axis=0, initial=-np.inf)
-    counted = by_label(kept.y[known], kept.who[known], kept.count, classes)
-    return SliceVouched(used, sums, counted, low, high)
+    found = kept.signals()
+    return spread_of(np.column_stack([found[name] for name in names])[~kept.known])
+
+
+def vouch_slice(part: Slice, job: SliceJob) -> Vouching:
+    """Sums of the credentials of a slice."""
+    kept = SliceData(part, job)
+    return vouching_of(kept.credentials(), kept.y, kept.who, kept.count, len(job.classes))
 
 
 def spread_slice(part: Slice, job: SliceJob) -> Spread:
