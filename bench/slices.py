@@ -87,7 +87,7 @@ def watch(pid: int, peak: list[float], stop: threading.Event, kill_after: float 
         pids = family(pid)
         peak[0] = max(peak[0], memory(pids))
         if not killed and kill_after is not None and time.monotonic() - start > kill_after:
-            workers = [p for p in pids if b"_Worker" in _command(p)]
+            workers = [p for p in pids if b"ray::_on_one_thread" in _command(p)]
             if workers:
                 os.kill(workers[0], signal.SIGKILL)
                 print(f"killed worker {workers[0]} with -9", flush=True)

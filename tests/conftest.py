@@ -48,17 +48,17 @@ LONG = {"docs", "lab", "app", "surfaces"}
 SLOW_FOLDERS = ("docs", "lab", "federated", "reweight")
 SLOW = {
     "test_agreement", "test_scale_audit", "test_attacker", "test_believe", "test_browser", "test_crashes",
-    "test_dattri", "test_demo", "test_engine_to_the_end", "test_engines", "test_federate", "test_flower",
+    "test_dattri", "test_demo", "test_engine_to_the_end", "test_federate", "test_flower",
     "test_further_attacks",
     "test_fuzz", "test_guarantees", "test_inputs_end_to_end", "test_insiders", "test_lead", "test_media",
     "test_ray", "test_real_files", "test_scale_run", "test_scale_slices", "test_state_machine", "test_table",
     "test_torch_hf", "test_torch_lightning", "test_value", "test_people_stories", "test_differential",
     "test_inputs_cli", "test_vouched_report", "test_torch_reweigh", "test_fit", "test_assess",
-    "test_assess_contributors", "test_shapes_places", "test_person", "test_changes_cli", "test_shaped",
+    "test_assess_contributors", "test_shapes_places", "test_person", "test_changes_cli", "test_shapes_audit",
 }  # fmt: skip
 # Of modules that are quick otherwise.
 SLOW_TESTS = {
-    "test_audit_twice_in_processes_of_their_own", "test_rays_workers_say_what_memory_says",
+    "test_audit_twice_in_processes_of_their_own",
     "test_demo_finds_the_bad_contributors_and_its_model_predicts",
     "test_every_block_runs_or_says_why_not", "test_the_site_builds_strictly_and_fetches_nothing",
     "test_early_stopped_default_keeps_more", "test_two_rounds_from_list_to_list_with_progress_and_cost",

@@ -91,9 +91,3 @@ class TestLayerFactor:
         assert torch.equal(formed_part(gradients).formed(), gradients)
         found = explicit(gradients, torch.zeros(2))
         torch.testing.assert_close(found.products(found), gradients @ gradients.T)
-
-    def test_room_that_was_given_is_used_and_changes_nothing(self):
-        x, codes, _ = some_data()
-        factors = network_factors(initialise(Widths(5, (8, 6), 3), [3]), x, codes, "classification")
-        room = torch.full((3, 30 * 30), torch.nan)
-        torch.testing.assert_close(factors.products(factors, room), factors.products(factors))

@@ -52,10 +52,10 @@ def test_stripes_of_rows_give_the_same(monkeypatch):
     st.integers(0, 99),
 )  # fmt: skip
 def test_each_pair_once_gives_the_same(n, k, side, repeated, seed):
-    """Tiles above the diagonal serve rows and columns; ragged last tiles, ties and groups lose nothing."""
+    """Tiles above the diagonal serve rows and columns; ragged last tiles, and ties lose nothing."""
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 3, size=(n, 2)).astype(float) if repeated else rng.normal(size=(n, 3))
-    with mock.patch.multiple(krum, TILE_BYTES=1, SIDE={"cpu": side}, GROUP=4):
+    with mock.patch.multiple(krum, TILE_BYTES=1, SIDE={"cpu": side}):
         scores = krum_scores(as_factors(points), k)
     np.testing.assert_allclose(scores, directly(points, k), rtol=1e-9, atol=1e-9)
 

@@ -238,7 +238,9 @@ class TestEveryLayer:
     @pytest.mark.parametrize("name", TOKENS)
     def test_on_tokens(self, name):
         ids = torch.randint(0, 11, (8, 6), generator=torch.Generator().manual_seed(1))
-        assert_products(seeded(TOKENS[name]), ids, torch.arange(8) % 3)
+        # Attention has weights that no layer of its own uses: torch differentiates it.
+        by_rules = not name.startswith(("attention", "transformer"))
+        assert_products(seeded(TOKENS[name]), ids, torch.arange(8) % 3, by_rules=by_rules)
 
     def test_batch_norm_of_vectors(self):
         x = torch.randn(8, 5, generator=torch.Generator().manual_seed(1))

@@ -99,17 +99,16 @@ def test_frozen_layers_are_passed_over():
 
 
 def test_nothing_is_left_behind():
-    module = nn.Sequential(nn.Linear(4, 4), nn.MultiheadAttention(4, 2), nn.Linear(4, 3))
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
     before = {name: p.clone() for name, p in module.named_parameters()}
 
     def run():
-        x = module[0](X).unsqueeze(0)
-        return module[2](module[1](x.transpose(0, 1), x.transpose(0, 1), x.transpose(0, 1))[0].squeeze(1))
+        # Samples are not in the first place any more.
+        return module[1](module[0](X).unsqueeze(0)).squeeze(0)
 
     with pytest.raises(Unreadable):
         read(module, run, Y, "softmax", 6)
     assert not any(layer._forward_hooks for layer in module.modules())
-    assert "forward" not in module[1].__dict__
     assert all(torch.equal(p, before[name]) for name, p in module.named_parameters())
     assert all(p.grad is None for p in module.parameters())
 
@@ -136,11 +135,10 @@ def test_a_table_looked_up_once_for_all_samples_counts_for_each(shape):
         (nn.Linear(2, 2), []),
         (nn.Sequential(nn.LSTM(2, 2), nn.Bilinear(2, 2, 2)), ["Bilinear", "LSTM"]),
         (nn.LSTM(2, 2).requires_grad_(False), []),
-        (nn.MultiheadAttention(4, 2), []),
-        (nn.MultiheadAttention(4, 2, add_bias_kv=True), ["MultiheadAttention"]),
+        (nn.MultiheadAttention(4, 2), ["MultiheadAttention"]),
         (nn.PReLU(), ["PReLU"]),
     ],
-    ids=["linear", "two kinds", "frozen", "attention", "attention with more", "slope"],
+    ids=["linear", "two kinds", "frozen", "attention", "slope"],
 )
 def test_kinds_that_no_rule_reads_are_named(module, expected):
     found = unread(module)

@@ -91,9 +91,9 @@ def test_samples_that_were_changed_or_taken_away_are_found(place, tmp_path):
     assert "part-000000.parquet" in anml(tmp_path, "relabel", "run", code=2)
 
 
-def test_places_are_relabelled_and_settled(place, books):
+def test_places_of_a_folder_are_relabelled_and_settled(place, books):
     written(SHAPED["spans"](), place / "marks", 300)
-    anml(place, "audit", "marks", "--task", "spans", "--engine", "local", "--out", "marked")
+    anml(place, "audit", "marks", "--task", "spans", "--out", "marked")
     said = anml(place, "relabel", "marked", "--out", "places.csv", "--top", "5")
     assert re.search(r"\d+ items? to look at", said)
     listed = pl.read_csv(place / "places.csv")

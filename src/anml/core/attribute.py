@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anml.core.checks import Floats, Ints, as_unit
-from anml.core.domain import Signals, Weighting
+from anml.core.domain import SIGNALS, Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.belief import Contributor
 from anml.core.stats import beta_interval
@@ -100,10 +100,7 @@ def attribute(
         names=names,
         rows=rows,
         kept=np.bincount(codes, weighting.kept, groups).astype(np.int64),
-        q=group_mean(signals.q, codes, groups),
-        v=group_mean(signals.v, codes, groups),
-        r=group_mean(signals.r, codes, groups),
-        t=group_mean(signals.t, codes, groups),
+        **{name: group_mean(getattr(signals, name), codes, groups) for name in SIGNALS},
         row_share=rows / rows.sum(),
         weight_share=trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
         quality=quality,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from anml.core.checks import one_of, whole
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.errors import InputError
 
 # Where raw scores can come from; each has its function in `anml.gradients.scoring`.
 SCORES = ("krum", "norm", "loss", "confidence")
@@ -59,9 +59,7 @@ PROFILES: dict[str, Profile] = {
 def profile_of(profile: str | Profile | dict[str, Any]) -> Profile:
     """Return a profile given by name, by what differs from the default, or as it is."""
     if isinstance(profile, str):
-        if profile not in PROFILES:
-            raise UnknownNameError("profile", profile, PROFILES)
-        return PROFILES[profile]
+        return PROFILES[one_of("profile", profile, PROFILES)]
     if isinstance(profile, dict):
         for name in profile:
             one_of("profile setting", name, [f.name for f in fields(Profile)])

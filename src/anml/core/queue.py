@@ -3,6 +3,7 @@
 import numpy as np
 
 from anml.core.checks import Floats, Ints
+from anml.core.signals.reputation import prior_counts
 
 # Each further label of one person counts so much less in the order: the first answers tell of the rest too.
 SPREAD = 0.98
@@ -13,8 +14,4 @@ def order(gain: Floats, person: Ints) -> Ints:
 
     The gain is the probability that the label which an item has now is wrong; `person` is whose that is.
     """
-    first = np.argsort(-gain, kind="stable")
-    by_person = first[np.argsort(person[first], kind="stable")]
-    turn = np.empty(len(gain))
-    turn[by_person] = np.arange(len(gain)) - np.searchsorted(person[by_person], person[by_person])
-    return np.argsort(-gain * SPREAD**turn, kind="stable")
+    return np.argsort(-gain * SPREAD ** prior_counts(person, -gain), kind="stable")

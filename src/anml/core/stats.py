@@ -86,16 +86,12 @@ def differ(before: Floats, after: Floats, rate: float) -> tuple[Floats, Floats, 
     than is assumed, so that too few are said to differ, not too many. Of those said to differ, the share
     `rate` may do so by chance, on average (Benjamini and Hochberg).
     """
-    from scipy import special
+    from scipy import special, stats
 
     z = special.ndtri(0.975)
     width = (before[2] - before[1]) ** 2 + (after[2] - after[1]) ** 2
     error = np.maximum(np.sqrt(width) / (2 * z), 1e-9)
     difference = after[0] - before[0]
     chance = 2 * special.ndtr(-np.abs(difference) / error)
-    order = np.argsort(chance)
-    passed = chance[order] <= rate * np.arange(1, len(chance) + 1) / max(len(chance), 1)
-    last = np.flatnonzero(passed).max(initial=-1)
-    changed = np.zeros(len(chance), dtype=bool)
-    changed[order[: last + 1]] = True
+    changed = stats.false_discovery_control(chance) <= rate
     return difference, difference - z * error, difference + z * error, changed

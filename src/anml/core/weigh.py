@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anml.core.attribute import shrunk_by_group
-from anml.core.checks import Array, Bools, Floats, Ints, as_codes
+from anml.core.checks import Array, Bools, Floats, Ints, as_codes, one_of
 from anml.core.combine import COMBINERS, counted
 from anml.core.domain import Recipe, Signals, Task, Weighting
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.errors import InputError
 from anml.core.selection import keep_top
 
 # The share kept in all of the paper's experiments.
@@ -29,9 +29,7 @@ RECIPES: dict[str, Recipe] = {
 def recipe_of(recipe: str | Recipe | dict[str, Any]) -> Recipe:
     """Return a recipe given by name, by its settings, or as it is."""
     if isinstance(recipe, str):
-        if recipe not in RECIPES:
-            raise UnknownNameError("recipe", recipe, RECIPES)
-        return RECIPES[recipe]
+        return RECIPES[one_of("recipe", recipe, RECIPES)]
     if isinstance(recipe, dict):
         return Recipe.from_dict(recipe)
     if not isinstance(recipe, Recipe):
@@ -41,12 +39,11 @@ def recipe_of(recipe: str | Recipe | dict[str, Any]) -> Recipe:
 
 def weigh_signals(signals: Signals, recipe: Recipe) -> Weighting:
     """Combine checked signals by a recipe, apply freshness, and select."""
-    if recipe.combine not in COMBINERS:
-        raise UnknownNameError("combiner", recipe.combine, COMBINERS)
+    combine = COMBINERS[one_of("combiner", recipe.combine, COMBINERS)]
     used = signals.only(recipe.use)
     if recipe.level == "contributor":
         used = replace(used, q=_contributor_quality(used))
-    combined, gate = COMBINERS[recipe.combine](used, recipe)
+    combined, gate = combine(used, recipe)
     w = combined * used.t
     return Weighting(w, _kept(w, gate.branch, signals, recipe), gate, recipe)
 

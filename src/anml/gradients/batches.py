@@ -95,18 +95,6 @@ def as_call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (tuple(inputs), {}) if isinstance(inputs, tuple | list) else ((inputs,), {})
 
 
-def as_batch(outputs: Any) -> Any:
-    """A sample's output of any shape, as a batch of one."""
-    if isinstance(outputs, Tensor) and outputs.dim() < 2:
-        return outputs.reshape(1, -1)
-    return outputs
-
-
-def one_of_batch(inputs: Any) -> Any:
-    """A sample as a batch of one."""
-    return each_tensor(inputs, lambda tensor: tensor.unsqueeze(0))
-
-
 def rows_of(batch: Batch, rows: slice | list[int]) -> Batch:
     """Some samples of a batch; what is the same for all of them stays."""
     n = len(batch)

@@ -76,7 +76,7 @@ class LayerFactor(Part):
 
     def products(self, others: "LayerFactor") -> Tensor:
         """Without forming gradients."""
-        return (self.a @ others.a.T + float(self.bias)) * (self.d @ others.d.T)
+        return (self.a @ others.a.T).add_(float(self.bias)).mul_(self.d @ others.d.T)
 
     def formed(self) -> Tensor:
         """Gradients of the weight (out x in) and then of the bias."""
@@ -192,29 +192,16 @@ class Factors:
         """Squared length of each sample's gradient."""
         return sum((layer.norms() for layer in self.layers), torch.zeros_like(self.loss))
 
-    def products(self, others: "Factors", room: Tensor | None = None) -> Tensor:
-        """Inner products of these samples' gradients with others', (n, m), in `room` for three if given."""
-        n, m = len(self), len(others)
-        rooms = self.loss.new_empty(3, n * m) if room is None else room
-        total, inputs, outputs = (each[: n * m].view(n, m) for each in rooms.unbind())
-        for depth, (mine, theirs) in enumerate(zip(self.layers, others.layers, strict=True)):
-            if not (isinstance(mine, LayerFactor) and isinstance(theirs, LayerFactor)):
-                total = total.add_(mine.products(theirs)) if depth else total.copy_(mine.products(theirs))
-                continue
-            into = inputs if depth else total
-            torch.mm(mine.a, theirs.a.T, out=into)
-            if mine.bias:
-                into += 1.0
-            into *= torch.mm(mine.d, theirs.d.T, out=outputs)
-            if depth:
-                total += inputs
+    def products(self, others: "Factors") -> Tensor:
+        """Inner products of these samples' gradients with others', (n, m)."""
+        total = self.loss.new_zeros(len(self), len(others))
+        for mine, theirs in zip(self.layers, others.layers, strict=True):
+            total += mine.products(theirs)
         return total
 
-    def distances(
-        self, others: "Factors", mine: Tensor, theirs: Tensor, room: Tensor | None = None
-    ) -> Tensor:
+    def distances(self, others: "Factors", mine: Tensor, theirs: Tensor) -> Tensor:
         """Squared distances of these samples' gradients to others', (n, m), by the norms of both."""
-        return self.products(others, room).mul_(-2.0).add_(mine.unsqueeze(1)).add_(theirs)
+        return self.products(others).mul_(-2.0).add_(mine.unsqueeze(1)).add_(theirs)
 
 
 def formed_part(gradients: Tensor) -> LayerFactor:

@@ -87,11 +87,12 @@ def _first_bound(factors: Factors, norms: Tensor, k: int, seed: int) -> Tensor:
         rows = slice(start, start + 8_192)
         tile = factors.take(rows).distances(others, norms[rows], theirs)
         own = torch.arange(start, start + len(tile), device=device).unsqueeze(1)
-        bound[rows] = _smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
+        bound[rows] = smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
     return bound
 
 
-def _smallest(tile: Tensor, k: int) -> Tensor:
+def smallest(tile: Tensor, k: int) -> Tensor:
+    """The k smallest values of each row, in any order."""
     return torch.topk(tile, k, dim=1, largest=False, sorted=False).values
 
 
@@ -100,7 +101,7 @@ def _select(state: Nearest, rows: slice) -> None:
     places = torch.arange(state.lists.shape[1], device=state.count.device)
     longest = max(1, min(int(state.count[rows].max()), len(places)))
     fresh = state.lists[rows, :longest].masked_fill(places[:longest] >= state.count[rows, None], torch.inf)
-    best = _smallest(torch.cat([state.best[rows], fresh], dim=1), state.best.shape[1])
+    best = smallest(torch.cat([state.best[rows], fresh], dim=1), state.best.shape[1])
     state.best[rows] = best
     state.bound[rows] = torch.minimum(state.bound[rows], best.amax(dim=1))
     state.count[rows] = 0
@@ -116,7 +117,7 @@ def _without_lists(state: Nearest, factors: Factors, norms: Tensor, rows: slice,
         own = torch.arange(some.start, some.stop, device=norms.device).unsqueeze(1)
         tile.masked_fill_(own == across, torch.inf)
         k = state.best.shape[1]
-        state.best[some] = _smallest(torch.cat([state.best[some], _smallest(tile, k)], dim=1), k)
+        state.best[some] = smallest(torch.cat([state.best[some], smallest(tile, k)], dim=1), k)
         state.bound[some] = torch.minimum(state.bound[some], state.best[some].amax(dim=1))
 
 

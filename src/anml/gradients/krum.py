@@ -6,7 +6,7 @@ from torch import Tensor
 
 from anml.core.checks import Floats, whole
 from anml.gradients.factors import Factors
-from anml.gradients.fused import fused_scores, usable
+from anml.gradients.fused import fused_scores, smallest, usable
 
 # Size of one tile of distances. Small enough to stay near the processor, large enough to keep it busy.
 TILE_BYTES = 8 * 2**20
@@ -14,8 +14,6 @@ TILE_BYTES = 8 * 2**20
 # for which that pays: each sample's nearest so far are kept beside.
 SIDE = {"cpu": 1024, "cuda": 8192}
 FEW = 64
-# Values of a tile compared in groups of this many before any is sorted.
-GROUP = 8
 
 
 def krum_scores(factors: Factors, k: int, references: int | None = None, seed: int = 0) -> Floats:
@@ -43,7 +41,7 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
     scores = torch.empty_like(norms)
     for start in range(0, n, rows):
         tile = _distances(factors, others, norms, other_norms, positions, slice(start, start + rows))
-        nearest = torch.topk(tile, min(k, len(others) - 1) or 1, dim=1, largest=False, sorted=False).values
+        nearest = smallest(tile, min(k, len(others) - 1) or 1)
         # Infinitely far is the sample itself.
         scores[start : start + rows] = torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)
     return scores.double().cpu().numpy()
@@ -55,42 +53,18 @@ def _once_per_pair(factors: Factors, k: int, side: int) -> Tensor:
     starts = range(0, n, side)
     blocks = [factors.take(slice(start, start + side)) for start in starts]
     best = norms.new_full((n, k), torch.inf)
-    # Fresh tiles would be new pages from the system each time, which costs more than filling them.
-    room = norms.new_empty(3, side * side)
     for i, first in zip(starts, blocks, strict=True):
         for j, second in zip(starts, blocks, strict=True):
             if j < i:
                 continue
             rows, columns = slice(i, i + side), slice(j, j + side)
-            tile = first.distances(second, norms[rows], norms[columns], room)
+            tile = first.distances(second, norms[rows], norms[columns])
             if i == j:
                 tile.fill_diagonal_(torch.inf)
             else:
-                best[columns] = _still_nearest(best[columns], tile.T)
-            best[rows] = _still_nearest(best[rows], tile)
+                best[columns] = smallest(torch.cat([best[columns], tile.T], dim=1), k)
+            best[rows] = smallest(torch.cat([best[rows], tile], dim=1), k)
     return best.clamp_min_(0.0).sort(dim=1).values.sum(dim=1)
-
-
-def _still_nearest(best: Tensor, tile: Tensor) -> Tensor:
-    """The k smallest of each row of `best` and `tile` together.
-
-    The k smallest lie in the k groups with the smallest minima, so only these are looked into. Values next
-    to each other in memory belong to different groups, whose minima are then found side by side.
-    """
-    (rows, columns), k = tile.shape, best.shape[1]
-    count = columns // GROUP
-    if columns % GROUP or count <= 2 * k:
-        return torch.topk(torch.cat([best, tile], dim=1), k, dim=1, largest=False, sorted=False).values
-    if tile.is_contiguous():
-        groups = tile.view(rows, GROUP, count)
-        among = torch.topk(groups.amin(dim=1), k, dim=1, largest=False, sorted=False).indices
-        near = groups.gather(2, among.unsqueeze(1).expand(rows, GROUP, k)).reshape(rows, GROUP * k)
-    else:  # a tile seen from its columns
-        groups = tile.T.view(GROUP, count, rows)
-        minima = groups.amin(dim=0).T.contiguous()
-        among = torch.topk(minima, k, dim=1, largest=False, sorted=False).indices.T
-        near = groups.gather(1, among.unsqueeze(0).expand(GROUP, k, rows)).reshape(GROUP * k, rows).T
-    return torch.topk(torch.cat([best, near], dim=1), k, dim=1, largest=False, sorted=False).values
 
 
 def _distances(

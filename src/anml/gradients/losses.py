@@ -47,10 +47,7 @@ LOSSES: dict[str, SampleLoss] = {
 
 def loss_of(loss: str | SampleLoss) -> SampleLoss:
     """A loss by name, or a function from outputs and targets to one loss per sample."""
-    if callable(loss):
-        return loss
-    one_of("loss", loss, LOSSES)
-    return LOSSES[loss]
+    return loss if callable(loss) else LOSSES[one_of("loss", loss, LOSSES)]
 
 
 def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:

@@ -4,6 +4,7 @@ What is read from layers, in one pass, is checked against torch on the samples t
 Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,11 +16,10 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.gradients.batches import (
     Batch,
     Readout,
-    as_batch,
     as_call,
     called,
+    each_tensor,
     in_evaluation,
-    one_of_batch,
     precise,
     rows_of,
 )
@@ -32,6 +32,8 @@ from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
 # Explicit gradients are kept only up to this many bytes.
 EXPLICIT_BYTES = 512 * 2**20
+# Bytes of gradients that a GPU forms at a time: a few samples take it as long as many.
+FORMED_ON_GPU = 2**30
 # What covers the trainable parameters, and the losses, of a batch.
 WithLoss = tuple[list[Covered], Tensor]
 
@@ -101,7 +103,7 @@ def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readou
             f"{type(module).__name__} has complex parameters, whose gradients are not scored"
         )
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
-    step = max(1, FORMED // (4 * size))
+    step = max(1, (FORMED_ON_GPU if next(module.parameters()).is_cuda else FORMED) // (4 * size))
     read_by: _Way | None = None
     with in_evaluation(module):
         for batch in batches:
@@ -196,14 +198,19 @@ def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     loss = loss_of(reading.loss)
 
     def one(params: dict[str, Tensor], inputs: Any, target: Any) -> tuple[Tensor, Tensor]:
-        args, kwargs = as_call(one_of_batch(inputs))
+        args, kwargs = as_call(each_tensor(inputs, lambda tensor: tensor.unsqueeze(0)))
         with precise(module, reading.precision):
             outputs = torch.func.functional_call(module, (params, fixed), args, kwargs)
-        value = sample_losses(loss, as_batch(outputs), target.unsqueeze(0))[0]
+        if isinstance(outputs, Tensor) and outputs.dim() < 2:
+            outputs = outputs.reshape(1, -1)
+        value = sample_losses(loss, outputs, target.unsqueeze(0))[0]
         return value, value.detach()
 
     per_sample = torch.func.vmap(torch.func.grad(one, has_aux=True), in_dims=(None, 0, 0))
-    gradients, value = per_sample(trained, batch.inputs, batch.target)
+    with warnings.catch_warnings():
+        # Of what torch does one sample after another, as attention on a processor: it is fast enough.
+        warnings.filterwarnings("ignore", "There is a performance drop")
+        gradients, value = per_sample(trained, batch.inputs, batch.target)
     covered = [Covered((p,), formed_part(gradients[name].flatten(1).float())) for name, p in named.items()]
     return covered, value.float()
 

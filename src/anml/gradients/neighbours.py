@@ -18,6 +18,7 @@ from torch import Tensor
 from anml.core.checks import Floats, one_of, whole
 from anml.core.signals.quality import neighbours
 from anml.gradients.factors import Factors
+from anml.gradients.fused import smallest
 from anml.gradients.krum import krum_scores
 
 
@@ -107,7 +108,7 @@ def _members(cells: list[Tensor], order: Tensor, probes: int, k: int) -> Tensor:
 def _in_cells(factors: Factors, norms: Tensor, rows: Tensor, others: Tensor, k: int) -> Tensor:
     distance = factors.take(rows).distances(factors.take(others), norms[rows], norms[others]).clamp_min_(0)
     distance[rows.unsqueeze(1) == others] = torch.inf
-    return torch.topk(distance, min(k, len(others) - 1), dim=1, largest=False, sorted=False).values.sum(1)
+    return smallest(distance, min(k, len(others) - 1)).sum(1)
 
 
 SEARCHES: dict[str, Callable[[Factors, Search], Floats]] = {

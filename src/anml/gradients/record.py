@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 
 from anml.gradients.factors import Part, formed_part
-from anml.gradients.layers import attention
-from anml.gradients.layers.rules import Read, readable, rule_of
+from anml.gradients.layers.rules import readable, rule_of
 from anml.gradients.losses import SampleLoss, sample_losses
 
 Forward = Callable[[], Any]
@@ -25,11 +24,11 @@ class Unreadable(Exception):
 
 
 class Use(NamedTuple):
-    """One use of a layer: what went in, and the edges of the graph at what came out."""
+    """One use of a layer: what went in, and the edge of the graph at what came out."""
 
     layer: nn.Module
-    inputs: tuple[Tensor, ...]
-    edges: tuple[Any, ...]
+    given: Tensor
+    edge: Any
 
 
 class Covered(NamedTuple):
@@ -41,17 +40,12 @@ class Covered(NamedTuple):
 
 def unread(module: nn.Module) -> list[str]:
     """Kinds of layers with trainable parameters that no rule reads."""
-    covered: set[int] = set()
-    for layer in module.modules():
-        if isinstance(layer, nn.MultiheadAttention) and attention.supported(layer):
-            covered |= {id(p) for p in layer.parameters()}
-        elif readable(layer):
-            covered |= {id(p) for p in layer.parameters(recurse=False)}
+    read = {id(p) for layer in module.modules() if readable(layer) for p in layer.parameters(recurse=False)}
     kinds = {
         type(layer).__name__
         for layer in module.modules()
         for p in layer.parameters(recurse=False)
-        if p.requires_grad and id(p) not in covered
+        if p.requires_grad and id(p) not in read
     }
     return sorted(kinds)
 
@@ -73,30 +67,19 @@ def read(
         uses = [use for use in uses if id(use.layer) in kept]
     if not uses:
         raise Unreadable
-    edges = [edge for use in uses for edge in use.edges]
-    found = torch.autograd.grad(value.sum(), edges, allow_unused=True)
-    deltas = iter(found)
+    deltas = torch.autograd.grad(value.sum(), [use.edge for use in uses], allow_unused=True)
     covered: list[Covered] = []
-    for use in uses:
-        own = [next(deltas) for _ in use.edges]
+    for use, delta in zip(uses, deltas, strict=True):
         # What an output does not reach the loss from has no gradient there.
-        if all(d is None for d in own):
-            continue
-        if any(d is None for d in own):
-            raise Unreadable
-        covered += _covered(use, [d.detach().float() for d in own])
+        if delta is not None:
+            covered += _covered(use, delta.detach().float())
     return _merged(covered), value.detach().float()
 
 
-def _covered(use: Use, deltas: list[Tensor]) -> list[Covered]:
-    read: Read
-    inputs = tuple(each.float() if each.is_floating_point() else each for each in use.inputs)
-    if isinstance(use.layer, nn.MultiheadAttention):
-        read = attention.attention(use.layer, use.inputs, tuple(deltas))
-    else:
-        rule = rule_of(use.layer)
-        assert rule is not None  # only layers that a rule reads are recorded
-        read = rule(use.layer, inputs[0], deltas[0])
+def _covered(use: Use, delta: Tensor) -> list[Covered]:
+    rule = rule_of(use.layer)
+    assert rule is not None  # only layers that a rule reads are recorded
+    read = rule(use.layer, use.given.float() if use.given.is_floating_point() else use.given, delta)
     return [Covered(tuple(use.layer.get_parameter(n) for n in names), part) for names, part in read.items()]
 
 
@@ -121,25 +104,15 @@ def _merged(covered: list[Covered]) -> list[Covered]:
 @contextmanager
 def _recording(module: nn.Module, uses: list[Use], n: int, once: dict[int, int]) -> Iterator[None]:
     """Write down every use of a layer with trainable parameters while the block runs."""
-    handles, replaced = [], []
-    inside: set[int] = set()
+    handles, hook = [], partial(_note, uses, n, once)
     for layer in module.modules():
-        if id(layer) in inside or not any(p.requires_grad for p in layer.parameters()):
-            continue
-        if isinstance(layer, nn.MultiheadAttention) and attention.supported(layer):
-            inside |= {id(below) for below in layer.modules()}
-            replaced.append(layer)
-            layer.forward = partial(_attend, layer, uses, n)  # type: ignore[method-assign]
-        elif readable(layer) and any(p.requires_grad for p in layer.parameters(recurse=False)):
-            hook = partial(_note, uses, n, once)
+        if readable(layer) and any(p.requires_grad for p in layer.parameters(recurse=False)):
             handles.append(layer.register_forward_hook(hook, with_kwargs=True))
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
-        for attending in replaced:
-            del attending.forward
 
 
 def _note(
@@ -157,18 +130,5 @@ def _note(
         given = given.expand(n, *given.shape[given.dim() - places :])
     if len(output) != n or len(given) != n:
         raise Unreadable
-    uses.append(Use(layer, (given.detach(),), (get_gradient_edge(output),)))
+    uses.append(Use(layer, given.detach(), get_gradient_edge(output)))
     return output
-
-
-def _attend(layer: nn.MultiheadAttention, uses: list[Use], n: int, *args: Any, **named: Any) -> Any:
-    result, seen = attention.forward(layer, *args, **named)
-    if seen.inputs[0].dim() != 3 or any(len(each) != n for each in seen.inputs):
-        raise Unreadable
-    # Equal inputs stay one object: self-attention is read as one map.
-    first = seen.inputs[0].detach().float()
-    same = args[0] is args[1] is args[2] if len(args) >= 3 else False
-    inputs = (first,) * 3 if same else tuple(each.detach().float() for each in seen.inputs[:3])
-    edges = tuple(get_gradient_edge(each) for each in seen.outputs)
-    uses.append(Use(layer, (*inputs, seen.inputs[3].detach().float()), edges))
-    return result

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +44,11 @@ def audit_data(data: Any, chosen: Mapping[str, Any], shown: Shown) -> tuple["Aud
 
 
 def in_slices(data: Any, chosen: Mapping[str, Any]) -> bool:
-    """Whether data are judged slice by slice: by an engine, or a folder of Parquet files."""
-    return chosen["engine"] is not None or holds_parquet(data)
+    """Whether data are judged slice by slice: by an engine, or a folder of Parquet files.
+
+    Judgements that are no classes are read whole, whatever the engine: what they are of is said by all rows.
+    """
+    return chosen["task"] not in SHAPES and (chosen["engine"] is not None or holds_parquet(data))
 
 
 def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
@@ -59,14 +61,7 @@ def _in_slices(data: Any, chosen: Mapping[str, Any], shown: Shown) -> "Audited":
         raise UnsupportedError(f"an engine works on processors, got device {chosen['device']!r}")
     from anml.surfaces.report import write_report
 
-    request, out, shaped = replace(request_of(chosen), compare=False), Path(chosen["out"]), None
+    request, out = replace(request_of(chosen), compare=False), Path(chosen["out"])
     engine, address = chosen["engine"] or "local", chosen["address"]
-    if chosen["task"] in SHAPES:
-        from anml.app.scale.shaped import audit_shape_slices
-
-        found = read(data, chosen)
-        end = partial(finish, found=found, data=data, chosen=chosen)
-        shaped = partial(audit_shape_slices, found[0], finish=end)
-        request = fit(request, found)
     with shown as progress:
-        return audit_in_slices(data, request, engine, address, out, progress, write_report, shaped)
+        return audit_in_slices(data, request, engine, address, out, progress, write_report)

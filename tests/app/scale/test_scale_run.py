@@ -1,6 +1,7 @@
 """Audits in slices: any slicing and engine gives the same, and a run that was broken off goes on."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import anml
 from anml.app.audit.request import Request
 from anml.app.scale import learn
 from anml.app.scale import run as scale
-from anml.app.scale.engines import Local
 from anml.app.scale.slices import slices_of
+from anml.app.scale.table import local
 from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED, RELIABLE
 from anml.intake.tables import parquet_files
@@ -52,14 +53,14 @@ def data(tmp_path_factory):
     return folder, wrong
 
 
-class Counted(Local):
+class Counted:
     """Counts the slices that each pass looked at."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def map(self, work, slices, shared):
-        for result in super().map(work, slices, shared):
+    def __call__(self, work, slices, shared):
+        for result in local(work, slices, shared):
             self.done.append(work.__name__)
             yield result
 
@@ -77,9 +78,8 @@ def whole(undisturbed):
     return undisturbed[0]
 
 
-def audited(source: Path, out: Path, engine=None, rows=None):
-    engine = engine or Local()
-    return scale.audit_slices(parquet_files(source), Request(), out, engine, rows=rows)
+def audited(source: Path, out: Path, engine=local, **how):
+    return scale.audit_slices(source, Request(), out, engine, **how)
 
 
 def samples(out: Path) -> pl.DataFrame:
@@ -107,7 +107,7 @@ def test_liars_are_found_and_any_slicing_is_the_same(data, whole, tmp_path):
     one = samples(tmp_path / "one")
     for name in ("p_correct", "q", "confidence"):
         np.testing.assert_allclose(one[name].to_numpy(), many[name].to_numpy(), atol=1e-6)
-    assert not (tmp_path / "one" / ".work").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
 def test_columns_in_another_order_and_a_file_without_rows_change_nothing(data, whole, tmp_path):
@@ -130,14 +130,14 @@ def test_predictors_of_its_own_lead_to_the_same_verdicts(data, whole):
     assert not any(RELIABLE in pair and set(pair) & set(ACCUSED) for pair in pairs)
 
 
-class Broken(Local):
+class Broken:
     """Stops in the middle of a pass, as a killed driver does."""
 
     def __init__(self, after: int) -> None:
         self.left = after
 
-    def map(self, work, slices, shared):
-        for result in super().map(work, slices, shared):
+    def __call__(self, work, slices, shared):
+        for result in local(work, slices, shared):
             self.left -= 1
             if self.left < 0:
                 raise KeyboardInterrupt
@@ -150,7 +150,7 @@ def test_a_run_that_was_broken_off_goes_on_to_the_same_bytes(data, undisturbed, 
     out, rest = tmp_path / "broken", Counted()
     with pytest.raises(KeyboardInterrupt):
         audited(folder / "many", out, Broken(after))
-    assert not (out / "run.json").exists()
+    assert not out.exists()
     audited(folder / "many", out, rest)
     assert contents(out) == contents(whole)
     if after == 75:
@@ -161,38 +161,46 @@ def test_an_unfinished_run_of_other_data_is_not_taken_for_this_one(data, tmp_pat
     folder, _ = data
     with pytest.raises(KeyboardInterrupt):
         audited(folder / "many", tmp_path / "out", Broken(8))
-    with pytest.raises(InputError, match="unfinished run of other data"):
+    with pytest.raises(InputError, match=r"\.out-work holds an unfinished run of other data"):
         audited(folder / "one", tmp_path / "out")
+
+
+def test_an_earlier_run_stays_until_the_new_one_is_whole(data, whole, tmp_path):
+    folder, _ = data
+    shutil.copytree(whole, tmp_path / "out")
+    with pytest.raises(KeyboardInterrupt):
+        audited(folder / "one", tmp_path / "out", Broken(8))
+    assert contents(tmp_path / "out") == contents(whole)
+    assert (tmp_path / "out" / "run.json").read_bytes() == (whole / "run.json").read_bytes()
+    audited(folder / "one", tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out" / "samples").iterdir()] == ["part-000000.parquet"]
 
 
 def test_ray_gives_the_same_bytes_with_a_worker_killed(data, whole, tmp_path):
     pytest.importorskip("ray", reason="needs the extra ray")
-    from anml.adapters.ray import RayEngine
+    from anml.adapters.ray import on_ray
 
     folder, _ = data
-    engine = RayEngine(workers=2)
+    passes, killed = 0, [tmp_path / f"killed-{at}" for at in (4, 9)]
 
-    class Killing:
-        """Kills a worker with -9 in the middle of some passes."""
+    def killing(work, slices, shared):
+        """Has a worker killed with -9 when it has done its slice, once in each of some passes."""
+        nonlocal passes
+        passes += 1
+        mark = tmp_path / f"killed-{passes}"
 
-        passes = 0
+        def done_and_killed(part, shared):
+            result = work(part, shared)
+            if part.number == 1 and mark in killed and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
 
-        def map(self, work, slices, shared):
-            self.passes += 1
-            for at, result in enumerate(engine.map(work, slices, shared)):
-                if at == 1 and self.passes in (4, 9):
-                    os.kill(engine.ray.get(engine.pool[0].pid.remote()), signal.SIGKILL)
-                yield result
+        return engine(done_and_killed, slices, shared)
 
-        def close(self):
-            pass
-
-    try:
-        killing = Killing()
+    with on_ray() as engine:
         audited(folder / "many", tmp_path / "ray", killing)
-        assert killing.passes > 9
-    finally:
-        engine.close()
+    assert all(mark.exists() for mark in killed)
     assert contents(tmp_path / "ray") == contents(whole)
 
 

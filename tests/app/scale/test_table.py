@@ -7,11 +7,11 @@ import pytest
 
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
-from anml.app.scale.engines import Local
 from anml.app.scale.run import audit_slices
+from anml.app.scale.slices import Piece, Slice
+from anml.app.scale.table import local
 from anml.core.errors import InputError
 from anml.core.people import fit, model
-from anml.intake.tables import parquet_files
 from engine_tables import check_alike, crowd, written
 
 CREDENTIALS = {"verification": "verification", "reputation": "reputation", "time": "when"}
@@ -43,8 +43,8 @@ def test_slices_say_what_memory_says(tmp_path, monkeypatch, with_predictions, ro
     frame, predictions = crowd()
     request = asked(with_predictions, predictions, **roles)
     memory, _, _ = audit_table(frame, request)
-    files = parquet_files(written(frame, tmp_path / "data", 450))
-    sliced = audit_slices(files, request, tmp_path / "out", Local(), rows=400)
+    data = written(frame, tmp_path / "data", 450)
+    sliced = audit_slices(data, request, tmp_path / "out", local, rows=400)
     ours, theirs = (each.contributors.sort("contributor") for each in (sliced, memory))
     assert ours.columns == theirs.columns
     assert ours["verdict"].to_list() == theirs["verdict"].to_list()
@@ -71,9 +71,9 @@ def test_parts_of_predictions_may_have_their_columns_in_another_order(tmp_path):
     (tmp_path / "beside").mkdir()
     beside[:300].write_parquet(tmp_path / "beside" / "0.parquet")
     beside[300:].select("c2", "c0", "c1").write_parquet(tmp_path / "beside" / "1.parquet")
-    files = parquet_files(written(frame, tmp_path / "data", 450))
+    data = written(frame, tmp_path / "data", 450)
     for name, given in (("array", predictions), ("parts", tmp_path / "beside")):
-        audit_slices(files, asked(True, given), tmp_path / name, Local(), rows=400)
+        audit_slices(data, asked(True, given), tmp_path / name, local, rows=400)
     one, two = (
         pl.read_parquet(tmp_path / name / "samples" / "*.parquet").sort("row") for name in ("array", "parts")
     )
@@ -82,6 +82,21 @@ def test_parts_of_predictions_may_have_their_columns_in_another_order(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     frame, predictions = crowd()
-    files = parquet_files(written(frame, tmp_path / "data", 450))
+    data = written(frame, tmp_path / "data", 450)
     with pytest.raises(InputError, match=r"/proc/none cannot be (written|made): "):
-        audit_slices(files, asked(True, predictions), Path("/proc/none"), Local())
+        audit_slices(data, asked(True, predictions), Path("/proc/none"), local)
+
+
+def test_this_process_gives_results_in_order_one_slice_at_a_time():
+    """Memory is that of one slice: nothing is done ahead."""
+    slices, begun = [Slice(number, (Piece("x", 0, 1),)) for number in range(3)], []
+
+    def work(part, shared):
+        begun.append(part.number)
+        return part.number, shared
+
+    results = local(work, slices, "s")
+    assert begun == []
+    assert next(results) == (0, "s")
+    assert begun == [0]
+    assert list(results) == [(1, "s"), (2, "s")]

@@ -37,12 +37,6 @@ def test_nothing_trained_is_nothing_read():
     assert linear(layer, normal(2, 4), normal(2, 3)) == {}
 
 
-def test_parts_go_by_the_names_that_are_asked_for():
-    read = outer(normal(2, 4), normal(2, 3), True, True, ("w", "b"))
-    assert list(read) == [("w", "b")]
-    assert list(outer(normal(2, 4), normal(2, 3), False, True, ("w", "b"))) == [("b",)]
-
-
 def test_the_order_of_places_does_not_matter():
     a, d = normal(3, 5, 4), normal(3, 5, 2, seed=1)
     order = torch.tensor([3, 0, 4, 1, 2])

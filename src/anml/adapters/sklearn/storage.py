@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from anml.adapters.sklearn.estimators import AnmlClassifier, AnmlRegressor
 from anml.adapters.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.assess.contributors import learned_frame
+from anml.core.checks import one_of
 from anml.core.domain import Gate
-from anml.core.errors import InputError, UnknownNameError, UnsupportedError
+from anml.core.errors import InputError, UnsupportedError
 
 FORMAT = 1
 
@@ -77,11 +78,9 @@ def load_model(folder: str | Path) -> Any:
         raise InputError(f"no model in {folder}: it is a file, not a folder") from None
     except (ValueError, KeyError, TypeError, SafetensorError) as error:
         raise InputError(f"the model in {folder} cannot be read: {error}") from None
-    if name not in KINDS:
-        raise UnknownNameError("kind of model", name, KINDS)
+    kind = KINDS[one_of("kind of model", name, KINDS)]
     if made_by != FORMAT:
         raise InputError(f"the model in {folder} has format {made_by}, this version reads {FORMAT}")
-    kind = KINDS[name]
     model = kind.make()
     for key in kind.values:
         setattr(model, key, _restored(key, about[key]))

@@ -20,8 +20,7 @@ class Logits:
     """The logits of a model, found whenever it runs."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.model, self.used = model, 0
-        self.checked = 0
+        self.model, self.used, self.checked = model, 0, 0
         self.seen: list[GradientEdge] = []
         self._weights: Tensor | None = None
 
@@ -62,21 +61,20 @@ class Logits:
 
         Samples are halved by each binary digit of their place: any two are apart in one of these halvings.
         """
+        edges = [edge for edge, _ in reached]
         for digit in range((rows - 1).bit_length()):
-            self._check_halves(name, reached, (torch.arange(rows) >> digit) % 2 == 0)
-
-    def _check_halves(self, name: str, reached: list[tuple[GradientEdge, Tensor]], half: Tensor) -> None:
-        firsts = [g[half.to(g.device)].flatten() for _, g in reached]
-        mixed = torch.stack([g @ torch.linspace(1, 2, len(g)).to(g) for g in firsts]).sum()
-        try:
-            moves = torch.autograd.grad(mixed, [z for z, _ in reached], retain_graph=True, allow_unused=True)
-        except RuntimeError:
-            # Linear in the logits: nothing mixes samples but a hinge over pairs, which this does not see.
-            if all(not g.requires_grad for _, g in reached):
-                return
-            raise _unweighable(f"that the loss of {name} is a sum over samples cannot be shown") from None
-        if any(d is not None and bool(d[~half.to(d.device)].any()) for d in moves):
-            raise _unweighable(f"the loss of {name} compares samples with each other")
+            half = (torch.arange(rows) >> digit) % 2 == 0
+            firsts = [g[half.to(g.device)].flatten() for _, g in reached]
+            mixed = torch.stack([g @ torch.linspace(1, 2, len(g)).to(g) for g in firsts]).sum()
+            try:
+                moves = torch.autograd.grad(mixed, edges, retain_graph=True, allow_unused=True)
+            except RuntimeError:
+                # Linear in the logits: nothing mixes samples but a hinge over pairs, which this does not see.
+                if all(not g.requires_grad for _, g in reached):
+                    return
+                raise _unweighable(f"that the loss of {name} is a sum over samples cannot be shown") from None
+            if any(d is not None and bool(d[~half.to(d.device)].any()) for d in moves):
+                raise _unweighable(f"the loss of {name} compares samples with each other")
 
     def _found(self, module: nn.Module, args: Any, output: Any) -> None:
         weights = self._weights

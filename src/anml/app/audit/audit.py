@@ -40,14 +40,7 @@ def audit_table(
     """Audit a table given by path or as a frame; `check_prepared` may refuse it before the work."""
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
-    columns, notes = choose_columns(
-        table.frame,
-        **{role: getattr(request, role) for role in ROLES},
-        features=request.features if request.embeddings is None else (),
-        ignore=request.ignore,
-        key=request.key,
-        needs_features=request.predictions is None and request.embeddings is None,
-    )
+    columns, notes = columns_asked(table.frame, request)
     refuse_parts(table.frame, columns)
     ordered, told = one_order(table.frame, columns.label, columns.known)
     table, notes = replace(table, frame=ordered), [*notes, *told]
@@ -69,6 +62,18 @@ def audit_table(
     comparison = _compared(prepared, found, request.seed, tested, progress) if comparing else None
     result = _result(table, columns, prepared, found, comparison, request, policy, notes)
     return result, prepared, found
+
+
+def columns_asked(frame: pl.DataFrame, request: Request) -> tuple[Columns, list[str]]:
+    """Which column is what, and what was guessed or left out."""
+    return choose_columns(
+        frame,
+        **{role: getattr(request, role) for role in ROLES},
+        features=request.features if request.embeddings is None else (),
+        ignore=request.ignore,
+        key=request.key,
+        needs_features=request.predictions is None and request.embeddings is None,
+    )
 
 
 def _known(prepared: Prepared, request: Request, prior: Floats | None) -> Known:

@@ -1,6 +1,6 @@
 """What would change without anml: held-out error of the same network under each way of weighing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,13 +76,17 @@ def compare(
         for i in range(k):
             held, mine = fold == i, networks.pick(range(i * len(ways), (i + 1) * len(ways)))
             wrong[:, held] = _errors(mine, x[held], y[held], task, unscaled)
+    return side_by_side(dict(zip(ways, wrong, strict=True)), task, on, epochs)
+
+
+def side_by_side(wrong: Mapping[str, Floats], task: Task, on: str, epochs: int) -> Comparison:
+    """Errors of each way on the same rows, and its paired difference from those before it."""
     measured: list[Way] = []
-    for name, values in zip(ways, wrong, strict=True):
-        before = zip([way.name for way in measured], wrong, strict=False)
-        against = {earlier: paired(values, others).difference for earlier, others in before}
+    for name, values in wrong.items():
+        against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
         measured.append(Way(name, error_of(values, task), against))
     metric = "share of wrong predictions" if task == "classification" else "mean absolute error"
-    return Comparison(measured, on, wrong.shape[1], epochs, metric)
+    return Comparison(measured, on, len(next(iter(wrong.values()))), epochs, metric)
 
 
 def _fit(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.app.audit.audit import audit_table
+from anml.app.audit.audit import audit_table, columns_asked
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.relabel.queue import MOST_SAMPLES
@@ -16,7 +16,6 @@ from anml.core.checks import as_codes
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.gradients.devices import device_of, on
-from anml.intake.columns import choose_columns
 from anml.intake.encode.preparation import kind_of
 from anml.intake.labels import read_labels
 from anml.intake.pictures import Pictures, picture_column
@@ -119,10 +118,7 @@ def _own_predictions(
     table: Table, request: Request, pixels: Any, progress: Progress | None
 ) -> pl.DataFrame | None:
     """Held-out predictions of a small network trained on the spot; None where labels are numbers."""
-    columns, _ = choose_columns(
-        table.frame, label=request.label, contributor=request.contributor, item=request.item,
-        ignore=request.ignore, needs_features=False,
-    )  # fmt: skip
+    columns, _ = columns_asked(table.frame, request)
     given = np.flatnonzero(table.frame[columns.label].is_not_null().to_numpy())
     frame = table.frame[given]
     labels = read_labels(frame[columns.label], request.task)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RECORD = "run.json"
 # What reputation and money rest on; the record holds the hash of each.
-HASHED = ("samples.parquet", "contributors.csv")
+HASHED = ("samples.parquet", "samples/part-*.parquet", "contributors.csv")
 
 
 def check_folder(folder: Path, record: str = RECORD) -> None:
@@ -38,8 +38,13 @@ def check_folder(folder: Path, record: str = RECORD) -> None:
         raise InputError(f"the output folder {folder} holds other files and no earlier run; choose a new one")
 
 
-def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Path], None]) -> list[str]:
-    """Write a run's files beside `folder`, then put them in place in one step; `extra` adds its own."""
+def write_run(
+    folder: Path, result: "Audited", command: str, extra: Callable[[Path], None], samples: Path | None = None
+) -> list[str]:
+    """Write a run's files beside `folder`, then put them in place in one step; `extra` adds its own.
+
+    `samples` is a folder of those that were written slice by slice, which is moved there.
+    """
     check_folder(folder)
     folder, draft = folder.resolve(), None
     # With all that makes a result: who only looks at a folder need not wait for it.
@@ -49,10 +54,14 @@ def write_run(folder: Path, result: "Audited", command: str, extra: Callable[[Pa
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
+        if samples is None:
+            typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
+        else:
+            samples.rename(draft / "samples")
         write_tables(draft, result)
         extra(draft)
-        files = {name: sha256((draft / name).read_bytes()) for name in HASHED}
+        hashed = (path for name in HASHED for path in sorted(draft.glob(name)))
+        files = {path.relative_to(draft).as_posix(): sha256(path.read_bytes()) for path in hashed}
         seen = {"data": seen_from(folder, result.data), "files": files}
         record = as_json(run_record(result, command) | seen)
         (draft / RECORD).write_text(record + "\n", encoding="utf-8")

@@ -176,7 +176,11 @@ def versions() -> dict[str, str]:
 def run_record(result: Audited, command: str) -> dict[str, Any]:
     """What run.json holds: enough to repeat the run and to know what it was run on."""
     policy = result.policy
-    as_is = ("versions", "data", "task", "classes", "kept", "doubtful", "false_accusations", "notes")
+    as_is = ("versions", "data", "task", "classes", "doubtful", "false_accusations", "notes")
+    # Of a run in slices the samples at hand are some of those that were judged.
+    rows, kept = result.samples.height, result.kept
+    if "kept" in result.data:
+        rows, kept = result.data["rows"], result.data["kept"]
     found: dict[str, Any] = {name: getattr(result, name) for name in ("wrong", "gate", "columns", "gold")}
     found |= {"comparison": result.comparison, "ledger": result.vouched, "shape": result.shape}
     return {
@@ -191,7 +195,8 @@ def run_record(result: Audited, command: str) -> dict[str, Any]:
         **{name: getattr(result, name) for name in (*as_is, "warnings")},
         **{name: None if each is None else each.to_dict() for name, each in found.items()},
         "signals": result.signals_given,
-        "rows": result.samples.height,
+        "rows": rows,
+        "kept": kept,
         "items": None if result.items is None else result.items.height,
     }
 

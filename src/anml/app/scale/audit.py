@@ -1,10 +1,12 @@
 """Audits slice by slice: which engine, and which files."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.checks import one_of
+from anml.core.errors import InputError
 from anml.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,35 +24,20 @@ def holds_parquet(data: Any) -> bool:
 def audit_in_slices(
     data: Any, request: "Request", engine: str, address: str | None, out: Path,
     progress: Progress | None, write_report: Callable[["Audited", Path], None],
-    shaped: Callable[..., "Audited"] | None = None,
 ) -> "Audited":  # fmt: skip
-    """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder.
-
-    `shaped` audits judgements of another shape than classes, see `audit_shape_slices`.
-    """
-    if engine not in ENGINES:
-        raise UnknownNameError("engine", engine, ENGINES)
+    """Audit a Parquet file or a folder of them by an engine; `write_report` puts the report into a folder."""
+    one_of("engine", engine, ENGINES)
     if address is not None and engine != "ray":
         raise InputError(f"an address is for the engine ray, got engine {engine!r}")
-    from anml.app.scale.engines import Engine, Local
+    from anml.adapters.ray import on_ray
     from anml.app.scale.run import audit_slices
+    from anml.app.scale.table import local
     from anml.intake.tables import parquet_files
 
     if not isinstance(data, str | Path):
         raise InputError(f"an engine reads Parquet files; give their path, got {type(data).__name__}")
     place = Path(data).expanduser()
-    files = parquet_files(place)
-    if not files:
+    if not parquet_files(place):
         raise InputError(f"an engine reads a Parquet file or a folder of them, got {Path(data).name!r}")
-    runs: Engine = Local()
-    if engine == "ray":
-        from anml.adapters.ray import RayEngine
-
-        runs = RayEngine(address)
-    try:
-        how: dict[str, Any] = {"progress": progress, "write_report": write_report}
-        if shaped is not None:
-            return shaped(request, out, runs, **how)
-        return audit_slices(files, request, out, runs, data=place, **how)
-    finally:
-        runs.close()
+    with on_ray(address) if engine == "ray" else nullcontext(local) as runs:
+        return audit_slices(place, request, out, runs, progress=progress, write_report=write_report)

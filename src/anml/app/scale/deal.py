@@ -11,69 +11,41 @@ import polars as pl
 from anml.app.scale.slices import BESIDE, ROW, Piece, Slice, drafted, named_by, slices_of
 from anml.core.checks import Ints
 from anml.core.errors import InputError
-from anml.intake.beside import NUMPY, read_numbers
+from anml.intake.beside import read_numbers
+from anml.intake.plain import plain
 from anml.intake.tables import Table, parquet_files
 
 # Before the names of columns that have none.
 UNNAMED = "\0"
 
 
-class Numbers(NamedTuple):
-    """Predictions or embeddings, row by row, in files."""
-
-    what: str
-    pieces: tuple[Piece, ...]
-    kinds: tuple[tuple[str, Any], ...] = ()
-
-    def at(self, first: int, rows: int) -> pl.DataFrame:
-        """Those of some rows of the table, under names that no column of it has."""
-        found, start = [], 0
-        for piece in self.pieces:
-            low, high = max(first, start), min(first + rows, start + piece.rows)
-            if low < high:
-                some = piece._replace(start=piece.start + low - start, rows=high - low)
-                found.append(_numbers(some, self.kinds))
-            start += piece.rows
-        frame = pl.concat(found)
-        return frame.rename({name: f"{BESIDE}{self.what} {name}" for name in frame.columns})
-
-
-def _numbers(piece: Piece, kinds: tuple[tuple[str, Any], ...]) -> pl.DataFrame:
-    if not piece.path.endswith(NUMPY):
-        return Slice(0, (piece,), kinds=kinds).read().frame
-    values = np.load(piece.path, mmap_mode="r")[piece.start : piece.start + piece.rows]
-    return pl.DataFrame({f"{UNNAMED}{at}": np.asarray(column) for at, column in enumerate(values.T)})
-
-
-def numbers_of(source: Any, what: str, total: int, work: Path) -> Numbers:
-    """Predictions or embeddings in files that are read row by row; others are written as such first."""
-    path = Path(source).expanduser() if isinstance(source, str | Path) else None
-    kinds: tuple[tuple[str, Any], ...] = ()
-    if path is not None and (files := parquet_files(path)):
-        parts = slices_of(files)
-        pieces, kinds = tuple(piece for part in parts for piece in part.pieces), parts[0].kinds
+def numbers_of(source: Any, what: str, total: int, work: Path) -> Path:
+    """Predictions or embeddings as one Parquet file, row by row, under names that no column has."""
+    path, files = work / f"{what}.parquet", []
+    if isinstance(source, str | Path):
+        files = parquet_files(Path(source).expanduser())
+    if files:
+        rows = sum(part.rows for part in slices_of(files))
+        every = [pl.scan_parquet(each, hive_partitioning=False, glob=False) for each in files]
+        names = every[0].collect_schema().names()
+        frame = pl.concat([each.select(names) for each in every], how="vertical_relaxed")
     else:
         read = read_numbers(source, what)
-        path = work / f"{what}{'.parquet' if isinstance(read, Table) else NUMPY}"
-        if isinstance(read, Table):
-            read.frame.write_parquet(path)
-            pieces = (Piece(str(path), 0, read.frame.height),)
-        else:
-            np.save(path, read)
-            pieces = (Piece(str(path), 0, len(read)),)
-    rows = sum(piece.rows for piece in pieces)
+        named = read.frame if isinstance(read, Table) else pl.DataFrame(read).rename(lambda at: UNNAMED + at)
+        rows, frame = named.height, named.lazy()
     if rows != total:
         raise InputError(f"the {what} have {rows} rows and the table has {total}; give one row for each")
-    return Numbers(what, pieces, kinds)
+    frame.rename(lambda name: f"{BESIDE}{what} {name}").sink_parquet(path)
+    return path
 
 
 class Dealing(NamedTuple):
-    """Where dealt rows go: the folder, the column of items, how many slices, and numbers beside the rows."""
+    """Where dealt rows go: the folder, the column of items, how many slices, and files beside the rows."""
 
     work: Path
     item: str | None
     slices: int
-    beside: tuple[Numbers, ...]
+    beside: tuple[Path, ...]
 
 
 def scattered(items: pl.Series) -> Ints:
@@ -97,7 +69,8 @@ def deal(part: Slice, how: Dealing) -> Ints:
                 f"column {how.item!r} (item) is empty in {gaps} rows of {part.file}; every row needs one"
             )
         to = scattered(items) % how.slices
-    numbers = [each.at(part.first, part.rows) for each in how.beside]
+    beside = (pl.scan_parquet(each).slice(part.first, part.rows).collect() for each in how.beside)
+    numbers = [plain(each) for each in beside]
     frame = pl.concat([found.frame, *numbers], how="horizontal").with_columns(pl.Series(ROW, found.row))
     with drafted(path) as draft:
         np.save(counts, np.bincount(to, minlength=how.slices))

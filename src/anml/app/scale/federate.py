@@ -8,7 +8,7 @@ import polars as pl
 import torch
 
 from anml.app.audit.audit import confusion_of
-from anml.app.audit.compare import Comparison, Way
+from anml.app.audit.compare import side_by_side
 from anml.app.audit.result import Audited, versions
 from anml.assess.assess import SamplePolicy
 from anml.core import attacks
@@ -21,7 +21,7 @@ from anml.core.profile import PROFILES
 from anml.core.progress import Progress
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
-from anml.core.stats import Estimate, paired, wilson
+from anml.core.stats import Estimate
 from anml.core.weigh import recipe_of
 from anml.federated.clients import Clients, predicted
 from anml.federated.rounds import Federation, Reply
@@ -147,12 +147,11 @@ def as_report(
     people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict())
     people = people.rename({"names": "contributor"})
     people = people.with_columns(**_believed(federation, known, honest, codes)).sort("quality", "contributor")
-    found = np.clip(1 - honest.mean(), 0, 1)
+    false = Estimate(1 - float(honest.mean()), float((honest < 0.05).mean()), float((honest < 0.95).mean()))
     return Audited(
         samples=samples, contributors=people, confusion=confusion_of(samples, "classification"), gate=gate,
-        comparison=_comparison(wrong), wrong=Estimate(float(found), float((honest < 0.05).mean()),
-        float((honest < 0.95).mean())), task="classification", classes=["update"],
-        recipe_name=recipe.combine if not isinstance(federation.recipe, str) else federation.recipe,
+        comparison=side_by_side(wrong, "classification", "test data", 0), wrong=false,
+        task="classification", classes=["update"], recipe_name=federation.name,
         policy=SamplePolicy(recipe, PROFILES["default"], Decay(0.0), ColdStart(0.4, 0), seed),
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
         data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
@@ -184,16 +183,6 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
 def _accused_p(people: pl.DataFrame) -> float:
     accused = people.filter(pl.col("verdict") == CONTRADICTS)
     return float(((accused["reliability"] + 1) / 2).sum())
-
-
-def _comparison(wrong: dict[str, Array]) -> Comparison:
-    measured: list[Way] = []
-    for name, values in wrong.items():
-        low, high = wilson(values.mean(), len(values))
-        against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
-        measured.append(Way(name, Estimate(float(values.mean()), float(low), float(high)), against))
-    count = len(next(iter(wrong.values())))
-    return Comparison(measured, "test data", count, 0, "share of wrong predictions")
 
 
 def _notes(federation: Federation) -> list[str]:

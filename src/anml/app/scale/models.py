@@ -7,11 +7,13 @@ import numpy as np
 import torch
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from anml.core.checks import Array, Floats, Ints
 from anml.core.profile import Training
 from anml.gradients.crossfit import cross_fit
 from anml.gradients.factors import Factors, network_factors
+from anml.gradients.fused import smallest
 from anml.gradients.mlp import Networks, predict
 from anml.predictors.classes import UNSURE, in_all_classes
 from anml.predictors.pool import pool
@@ -38,22 +40,17 @@ class Half(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """Both halves, how far each predictor counts, references for q, and what features are scaled by."""
+    """Both halves, how far each predictor counts, references for q, and what scales features."""
 
     halves: tuple[Half, Half]
     share: Floats
     prior: Floats
     references: Factors
-    centre: Floats
-    spread: Floats
-
-    def scaled(self, x: Array) -> Array:
-        """Features in standard units of the sample."""
-        return np.asarray((x - self.centre) / self.spread, dtype=np.float32)
+    scaler: StandardScaler
 
     def log_p(self, x: Array, half: Ints, given: Floats | None = None) -> Floats:
         """Pooled log-probabilities; `half` is -1 for rows outside of the sample, else the row's own half."""
-        inputs, beside = self.scaled(x), [] if given is None else [given]
+        inputs, beside = self.scaler.transform(x), [] if given is None else [given]
         by_half = [
             sum(s * p for s, p in zip(self.share, [*models.each(inputs, self.prior), *beside], strict=True))
             for models in self.halves
@@ -64,18 +61,18 @@ class Models:
 
     def scores(self, x: Array, y: Ints, reference: Ints) -> Floats:
         """Krum scores against the references; `reference` is the place among them, -1 where it is none."""
-        inputs = torch.as_tensor(self.scaled(x))
+        inputs = torch.as_tensor(self.scaler.transform(x))
         factors = network_factors(self.halves[0].network, inputs, torch.as_tensor(y), "classification")
         found, theirs = np.empty(len(y)), self.references.norms()
         for start in range(0, len(y), 8_192):
             rows = slice(start, start + 8_192)
             block = factors.take(rows)
-            tile = block.products(self.references).mul_(-2).add_(block.norms().unsqueeze(1)).add_(theirs)
+            tile = block.distances(self.references, block.norms(), theirs)
             own = torch.as_tensor(reference[rows])
             known = (own >= 0).nonzero().flatten()
             tile[known, own[known]] = torch.inf
-            near = torch.topk(tile.clamp_min_(0), min(NEIGHBOURS, len(theirs) - 1), dim=1, largest=False)
-            found[rows] = near.values.sum(1).double().numpy()
+            near = smallest(tile.clamp_min_(0), min(NEIGHBOURS, len(theirs) - 1))
+            found[rows] = near.sum(1).double().numpy()
         return found
 
 
@@ -92,9 +89,8 @@ class TrainingSet(NamedTuple):
 
 def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: int) -> Models:
     """Train on a sample whose labels count as far as they are believed."""
-    spread = np.asarray(sample.x, dtype=np.float64).std(axis=0)
-    centre, spread = sample.x.mean(axis=0, dtype=np.float64), np.where(spread > 1e-12, spread, 1.0)
-    x, classes = np.asarray((sample.x - centre) / spread, dtype=np.float32), len(prior)
+    scaler = StandardScaler().fit(sample.x)
+    x, classes = scaler.transform(sample.x), len(prior)
     rows = [np.flatnonzero(sample.half == own) for own in (0, 1)]
     halves = [_trained(sample, x, classes, mine, training, seed) for mine in rows]
     both = zip(*(models.each(x, prior) for models in halves), strict=True)
@@ -105,7 +101,7 @@ def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: i
     share = pool(each, sample.y, sample.weight).share
     some, labels = (torch.as_tensor(part[:REFERENCES]) for part in (x, sample.y))
     references = network_factors(halves[0].network, some, labels, "classification")
-    return Models((halves[0], halves[1]), share, prior, references, centre, spread)
+    return Models((halves[0], halves[1]), share, prior, references, scaler)
 
 
 def _trained(sample: TrainingSet, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:

@@ -1,6 +1,7 @@
 """How a slice is read: counted, drawn from, and made into the arrays that the model of contributors needs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from anml.assess.assess import SamplePolicy
 from anml.core.answers import earned
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
+from anml.core.people.periods import Changes
+from anml.core.people.rows import Spread
 from anml.intake.beside import Beside
 from anml.intake.columns import Columns
 from anml.intake.labels import spelled_as
@@ -73,7 +76,12 @@ def take(part: Slice, chosen: Chosen) -> SliceRows:
 class SliceJob:
     """What all slices need: columns, who and what there is, which rows have no label, and the class prior.
 
-    `rates`: whether predictions are rates of the classes that no model has said.
+    The rest is known once slices were read:
+    `newcomers`: places of the first contributions of everybody, where reputation counts.
+    `used`: credentials that tell rows apart, with their means.
+    `tied`, `spread`: by how much they go with the label, and the units of what is left.
+    `groups`: copy groups of contributors, where items are known.
+    `changed`: who changed over time, and is two from then on.
     """
 
     work: Path
@@ -86,7 +94,12 @@ class SliceJob:
     total: int
     unlabelled: Ints
     prior: Floats
-    rates: bool = False
+    newcomers: Ints | None = None
+    used: Mapping[str, float] = field(default_factory=dict)
+    tied: Floats | None = None
+    spread: Spread | None = None
+    groups: Ints | None = None
+    changed: Changes | None = None
 
     def prepared(self, part: Slice, preparation: Preparation) -> tuple[Prepared, Ints, pl.DataFrame]:
         """The rows of a slice that have a label as arrays, their places in the table, and its columns."""
@@ -106,6 +119,19 @@ class SliceJob:
     def fresh(self) -> bool:
         """Whether freshness counts, and changes over time are looked for."""
         return self.columns.time is not None and float(getattr(self.policy.decay, "delta", 0.0)) > 0
+
+    @property
+    def owner(self) -> Ints | None:
+        """Which contributor each part of one is, where somebody changed."""
+        if self.changed is None:
+            return None
+        late = np.flatnonzero(np.isfinite(self.changed.when))
+        return np.concatenate([np.arange(len(self.changed.when)), late])
+
+    @property
+    def stage(self) -> str:
+        """Before the names of what is kept of fits: those to contributors as two are others."""
+        return "" if self.changed is None else "late-"
 
     def place(self, row: Ints) -> Ints:
         """Places among the rows that have a label."""
@@ -133,7 +159,6 @@ class Predicting:
     preparation: Preparation
     models: Models | None
     sampled: Sampled
-    references: int
 
 
 def predict_slice(part: Slice, how: Predicting) -> pl.DataFrame:
@@ -158,7 +183,7 @@ def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
     out: dict[str, Any] = {"y": y, "row": row, "place": job.place(row)}
     out["who"] = codes_in(pl.Series(prepared.contributor), job.names)
     if models is not None:
-        half, reference = how.sampled.at(row, how.references)
+        half, reference = how.sampled.at(row, len(models.references))
         out["log_p"] = models.log_p(prepared.x, half, prepared.predictions)
         out["raw"] = models.scores(prepared.x, y, reference)
     elif prepared.predictions is not None:

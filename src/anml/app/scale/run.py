@@ -10,65 +10,61 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 
-from anml.app.audit.audit import confusion_of
-from anml.app.audit.output import RECORD, as_json, check_folder, seen_from, write_tables
+from anml.app.audit.audit import columns_asked, confusion_of
+from anml.app.audit.output import check_folder, write_run
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited, run_record
-from anml.app.audit.runs import remember
+from anml.app.audit.result import Audited
+from anml.app.audit.sources import READ_BY
 from anml.app.audit.values import as_texts
 from anml.app.scale import write
 from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
-from anml.app.scale.engines import Engine
-from anml.app.scale.learn import ROLES, Learned, RunPlan, learn, sampled, surveyed
+from anml.app.scale.learn import Learned, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
-from anml.app.scale.slices import Slice, drafted, looked_at, slices_of
-from anml.app.scale.table import Passes, fit_slices, unfitted
-from anml.app.scale.work import Fitted, tell_slice
-from anml.core.checks import Ints
+from anml.app.scale.slices import MOST_ROWS, Slice, drafted, slices_of
+from anml.app.scale.table import Engine, Passes, fit_slices
+from anml.app.scale.work import tell_slice
 from anml.core.errors import InputError
-from anml.core.people.belief import Around, Belief
-from anml.core.people.collective import NOWHERE
-from anml.core.people.judge import Judged, judge, wrong_share
+from anml.core.people.judge import judge, wrong_share
 from anml.core.progress import Progress
 from anml.core.words import counted
-from anml.intake.columns import Columns, choose_columns, key_columns
+from anml.intake.columns import Columns, key_columns
 from anml.intake.labels import guess_task
-from anml.intake.tables import joint_hash
+from anml.intake.tables import joint_hash, parquet_files
 
-WORK = ".work"
 WriteReport = Callable[[Audited, Path], None]
 
 
 def audit_slices(
-    files: Sequence[Path], request: Request, out: Path, engine: Engine, *, progress: Progress | None = None,
-    write_report: WriteReport | None = None, rows: int | None = None, data: Path | None = None,
+    data: Path, request: Request, out: Path, engine: Engine, *, progress: Progress | None = None,
+    write_report: WriteReport | None = None, rows: int = MOST_ROWS,
 ) -> Audited:  # fmt: skip
-    """Audit Parquet files slice by slice into a folder; a run that was broken off goes on.
+    """Audit a Parquet file, or a folder of them, slice by slice; a run that was broken off goes on.
 
-    `rows`: rows of a slice at most; None takes the default.
-    `data`: the file or folder that was named, for commands that read the data again.
+    `rows`: rows of a slice at most.
     """
     check_request(request)
-    slices = slices_of(files) if rows is None else slices_of(files, rows)
+    files = parquet_files(data)
+    slices = slices_of(files, rows)
     columns = columns_of(slices[0], request)
     digests = [_digest(path) for path in files]
-    open_run(out, digests, request, slices)
-    passes = dealt_by(Passes(slices, engine, progress, out / WORK), columns.item, request)
-    plan = RunPlan(files, request, columns, out, passes)
-    result, _ = judge_slices(plan, surveyed(plan))
-    about: dict[str, Any] = {
-        **result.data, "name": (data or files[0]).name, "sha256": joint_hash(digests), "format": "table",
+    work = open_run(out, digests, request, slices)
+    passes = dealt_by(Passes(slices, engine, progress, work), columns.item, request)
+    result = judge_slices(passes, surveyed(passes, columns, request), request, starts_of(slices))
+    named = {role: getattr(request, role) for role in READ_BY}
+    about = {
+        **result.data, "name": data.name, "sha256": joint_hash(digests), "format": "table",
+        "path": str(data.absolute()), "named": {role: name for role, name in named.items() if name},
     }  # fmt: skip
-    if data is not None:
-        named = {role: getattr(request, role) for role in ("label", "contributor", "item", "time")}
-        about |= {"path": str(data.absolute()), "named": {role: name for role, name in named.items() if name}}
-    return record(out, replace(result, data=about), len(passes.slices), write_report)
+    result = replace(result, data=about)
+    report = partial(write_report, result) if write_report is not None else (lambda draft: None)
+    write_run(out, result, "audit", report, samples=work / "samples")
+    shutil.rmtree(work, ignore_errors=True)
+    return result
 
 
 def check_request(request: Request) -> None:
@@ -92,11 +88,7 @@ def columns_of(first: Slice, request: Request) -> Columns:
     """Which column is what, by the first rows."""
     piece = first.pieces[0]
     head = replace(first, pieces=(piece._replace(rows=min(piece.rows, 10_000)),)).read().frame
-    columns, _ = choose_columns(
-        head, **{role: getattr(request, role) for role in ROLES},
-        features=request.features if request.embeddings is None else (), ignore=request.ignore,
-        key=request.key, needs_features=request.predictions is None and request.embeddings is None,
-    )  # fmt: skip
+    columns, _ = columns_asked(head, request)
     if columns.contributor is None:
         raise InputError("with an engine every row needs a contributor; name the column")
     if (request.task if request.task != "auto" else guess_task(head[columns.label])) != "classification":
@@ -104,25 +96,27 @@ def columns_of(first: Slice, request: Request) -> Columns:
     return columns
 
 
-def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice]) -> None:
-    """Make the folder, or go on in one that holds an unfinished run of the same."""
+def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice]) -> Path:
+    """A folder for the work, beside that of the run; or the one that holds an unfinished run of the same."""
     beside = [str(each) for each in (request.predictions, request.embeddings) if isinstance(each, str | Path)]
     about = {"files": digests, "slices": len(slices), "request": repr(request), "beside": beside}
-    plan = out / WORK / "plan.json"
+    check_folder(out)
+    work = out.resolve().with_name(f".{out.resolve().name}-work")
+    plan = work / "plan.json"
     if plan.is_file():
         if json.loads(plan.read_text()) != about:
-            raise InputError(f"{out} holds an unfinished run of other data or settings; choose a new folder")
-        return
-    check_folder(out)
+            raise InputError(
+                f"{work} holds an unfinished run of other data or settings; remove it, or choose a new folder"
+            )
+        return work
     try:
-        for name in ("samples", WORK):
-            shutil.rmtree(out / name, ignore_errors=True)
-            (out / name).mkdir(parents=True)
-        (out / RECORD).unlink(missing_ok=True)
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}") from None
     with drafted(plan) as draft:
         draft.write_text(json.dumps(about))
+    return work
 
 
 def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
@@ -139,104 +133,69 @@ def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
     return replace(passes, slices=dealt(passes.work, counts))
 
 
-def judge_slices(
-    plan: RunPlan, job: SliceJob, believed: Belief | None = None, whole: bool = False
-) -> tuple[Audited, list[write.Wrote]]:
-    """Verdicts, and samples as partitioned Parquet.
-
-    `believed`: what is believed of all rows, where that does not come from the model of classes.
-    `whole`: whether what is believed of the rows is given back, too, and all items.
-    """
-    learned, passes = learn(plan, job, sampled(plan), believed), plan.passes
+def judge_slices(passes: Passes, job: SliceJob, request: Request, starts: list[tuple[str, int]]) -> Audited:
+    """Verdicts, and samples as partitioned Parquet; `starts` are those of `starts_of`."""
+    sample = sampled(passes, job.columns.item, request.seed)
+    learned = learn(job, request, sample, passes.progress)
     first = list(passes.each("predicting", predict_slice, learned.how))
-    scored, around = learned.how.models is not None, learned.around
-    if believed is None:
-        how = write.Believing(*_judged(passes, job, first, around), scored, around)
-    else:
-        judged = Judged(believed.contributors, NOWHERE, 0.0, believed.doubtful, 0.0, 0)
-        how = write.Believing(unfitted(passes, job, first), judged, None, scored, around, believed)
-    totals: write.Totals = passes.sum("believing", write.total_slice, how)
-    keys = key_columns(passes.slices[0].read().frame, plan.columns, plan.request.key)
-    shared = whole or any(fit.params.shared for fit in how.fitted.fits.values())
-    asked = write.Writing(plan.out / "samples", how, totals, keys, _starts(plan), shared, whole)
-    wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
-    return _result(plan, job, learned, how, totals, wrote), wrote
-
-
-def _judged(
-    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], around: Around
-) -> tuple[Fitted, Judged, Ints | None]:
-    """The model of classes, and what it says of people."""
-    fitted, owner, changed = fit_slices(passes, job, first)
+    fitted, around = fit_slices(passes, job, first), learned.around
     told = passes.sum("adding up", tell_slice, fitted)
-    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=owner)
-    assert judged.people is not None
-    return fitted, judged._replace(people=replace(judged.people, changed=changed)), owner
+    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=fitted.job.owner)
+    how = write.Believing(fitted, judged, learned.how.models is not None, around)
+    totals: write.Totals = passes.sum("believing", write.total_slice, how)
+    keys = key_columns(passes.slices[0].read().frame, job.columns, request.key)
+    shared = any(fit.params.shared for fit in how.fitted.fits.values())
+    place = passes.work / "samples"
+    place.mkdir(exist_ok=True)
+    asked = write.Writing(place, how, totals, keys, starts, shared)
+    wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
+    return _result(passes, job, learned, how, totals, wrote)
 
 
-def _starts(plan: RunPlan) -> list[tuple[str, int]]:
+def starts_of(slices: Sequence[Slice]) -> list[tuple[str, int]]:
     """Each file, as seen from the folder of all, and the place of its first row."""
-    if not plan.files:
-        return []
-    root = os.path.commonpath([path.parent.resolve() for path in plan.files])
-    rows = [rows for _, rows, _ in looked_at(plan.files)]
-    starts = np.concatenate([[0], np.cumsum(rows)[:-1]])
-    names = [path.resolve().relative_to(root).as_posix() for path in plan.files]
-    return [(name, int(start)) for name, start in zip(names, starts, strict=True)]
+    starts = {Path(part.pieces[0].path).resolve(): part.first - part.pieces[0].start for part in slices}
+    root = os.path.commonpath([path.parent for path in starts])
+    return [(path.relative_to(root).as_posix(), start) for path, start in starts.items()]
 
 
 def _result(
-    plan: RunPlan,
+    passes: Passes,
     job: SliceJob,
     learned: Learned,
     how: write.Believing,
     totals: write.Totals,
     wrote: list[write.Wrote],
 ) -> Audited:
-    judged, believed = how.judged, how.believed
+    judged = how.judged
     assert judged.people is not None
+    people = replace(judged.people, changed=how.fitted.job.changed)
     wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
-    audited, place, rows = learned.audited, plan.out / "samples", pl.Series(learned.how.sampled.row)
+    audited, place = learned.audited, passes.work / "samples"
+    rows = pl.Series(learned.how.sampled.row)
     lazy = pl.scan_parquet(place / "*.parquet")
     samples = as_texts(lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row"))
     items = [part.items for part in wrote if part.items is not None]
-    unlabelled, kept = len(job.unlabelled), sum(part.kept for part in wrote)
+    contributors, unlabelled = write.contributors_of(place, job.names, people), len(job.unlabelled)
+    kept = int(contributors["kept"].sum())
     return replace(
         audited,
-        data={**audited.data, "rows": totals.rows, "kept": kept},
+        data={**audited.data, "rows": totals.rows, "kept": kept, "slices": len(passes.slices)},
         samples=samples,
-        contributors=write.contributors_of(place, job.names, judged.people),
+        contributors=contributors,
         confusion=confusion_of(samples, "classification"),
         gate=write.gate_of(judged.doubtful),
-        wrong=wrong if believed is None else believed.wrong,
+        wrong=wrong,
         classes=job.classes,
-        columns=plan.columns,
+        columns=job.columns,
         gold=write.gold_of(wrote),
         items=pl.concat(items).sort("p", "item") if items else None,
         doubtful=judged.doubtful,
-        false_accusations=judged.people.false_accusations,
+        false_accusations=people.false_accusations,
         notes=[
-            f"{totals.rows:,} rows in {len(plan.passes.slices)} slices were judged; rows and figures on this "
+            f"{totals.rows:,} rows in {len(passes.slices)} slices were judged; rows and figures on this "
             f"page are of a random sample of {samples.height:,}, contributors are of all rows",
             *([f"left out, without a label: {counted(unlabelled, 'row')}"] if unlabelled else []),
             *audited.notes,
         ],
     )
-
-
-def record(out: Path, result: Audited, slices: int, write_report: WriteReport | None) -> Audited:
-    """Write what is not written yet, the record last."""
-    write_tables(out, result)
-    if write_report is not None:
-        write_report(result, out)
-    files = [*sorted((out / "samples").glob("part-*.parquet")), out / "contributors.csv"]
-    about = {
-        **run_record(result, "audit"), "rows": result.data["rows"], "kept": result.data["kept"],
-        "slices": slices, "data": seen_from(out.resolve(), result.data),
-        "files": {path.relative_to(out).as_posix(): _digest(path) for path in files},
-    }  # fmt: skip
-    with drafted(out / RECORD) as draft:
-        draft.write_text(as_json(about) + "\n", encoding="utf-8")
-    remember(out, (out / RECORD).read_bytes())
-    shutil.rmtree(out / WORK, ignore_errors=True)
-    return result

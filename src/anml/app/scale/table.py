@@ -1,6 +1,6 @@
 """A table in slices as the model of contributors sees it: the sums of its slices, one pass at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -10,19 +10,27 @@ import numpy as np
 import polars as pl
 
 from anml.app.scale import work
-from anml.app.scale.engines import Engine
 from anml.app.scale.read import SliceJob, first_of, write_arrays
 from anml.app.scale.slices import Slice
-from anml.core.checks import Ints
 from anml.core.people.copies import copies_among
 from anml.core.people.fit import OneSlice, fit_table
-from anml.core.people.params import HOTTEST, Params, Statistics
+from anml.core.people.params import Params, Statistics
 from anml.core.people.periods import Changes, changes
-from anml.core.people.rows import Rows, Vouching, added
+from anml.core.people.rows import Rows, Spread, added
 from anml.core.progress import Progress
 
 # Rows of whole contributors that are looked at together for changes over time.
 TOGETHER = 2_000_000
+
+
+# Runs a function of a slice, and of what all share, over slices; results come in order. It may run one again.
+Engine = Callable[[Callable[[Slice, Any], Any], Sequence[Slice], Any], Iterator[Any]]
+
+
+def local(work: Callable[[Slice, Any], Any], slices: Sequence[Slice], shared: Any) -> Iterator[Any]:
+    """The engine of this process: one slice after another, when its result is asked for."""
+    for each in slices:
+        yield work(each, shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +44,7 @@ class Passes:
 
     def each(self, what: str, work: Any, shared: Any) -> Iterator[Any]:
         """Results of one pass, in order, with progress."""
-        for at, result in enumerate(self.engine.map(work, self.slices, shared)):
+        for at, result in enumerate(self.engine(work, self.slices, shared)):
             if self.progress is not None:
                 self.progress(what, at + 1, len(self.slices))
             yield result
@@ -46,51 +54,43 @@ class Passes:
         return reduce(added, self.each(what, work, shared))
 
 
-def sides_of(
+def informed(
     passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], changed: Changes | None = None
-) -> work.Sides:
-    """What it takes all slices to know of credentials and items."""
-    sides = work.Sides(changed=changed)
+) -> SliceJob:
+    """The job with what it takes all slices to know of credentials and items."""
+    job = replace(job, changed=changed)
     if job.columns.reputation is not None:
         newest = first_of(pl.concat(first), job.policy.cold_start.contributions)
-        sides = replace(sides, newcomers=np.sort(newest["place"].to_numpy()))
+        job = replace(job, newcomers=np.sort(newest["place"].to_numpy()))
     if job.columns.item is not None:
-        pairs = passes.sum("comparing contributors", work.pair_slice, work.Given(job, sides))
-        sides = replace(sides, groups=copies_among(pairs))
-    parts = list(passes.each("reading credentials", work.vouch_slice, work.Given(job, sides)))
-    if parts[0] is None:
-        return sides
-    found: work.SliceVouched = reduce(added, parts)
-    given = found.names
-    unknown = found.sums.given.sum() - found.known.sum()
-    used = [at for at in range(len(given)) if unknown and found.high[at] - found.low[at] > 1e-9]
-    if not used:
-        return sides
-    mean = (found.total / unknown)[used]
-    filled = Vouching(
-        found.sums.by_who[:, used] + found.known.sum(axis=1)[:, None] * mean,
-        found.sums.by_label[:, used] + found.known.sum(axis=0)[:, None] * mean,
-        found.sums.given,
-    )
-    named = {given[at]: float(value) for at, value in zip(used, mean, strict=True)}
-    sides = replace(sides, used=named, tied=filled.tied())
-    return replace(sides, spread=passes.sum("scaling credentials", work.spread_slice, work.Given(job, sides)))
+        job = replace(job, groups=copies_among(passes.sum("comparing contributors", work.pair_slice, job)))
+    given = work.SliceData(passes.slices[0], job).signals()
+    names = [name for name in given if name in job.policy.recipe.use]
+    if not names:
+        return job
+    found: Spread = passes.sum("reading credentials", work.given_slice, (job, names))
+    means = zip(names, found.mean, np.sqrt(found.squares / max(found.rows, 1)), strict=True)
+    job = replace(job, used={name: float(mean) for name, mean, deviation in means if deviation > 1e-9})
+    if not job.used:
+        return job
+    job = replace(job, tied=passes.sum("comparing credentials", work.vouch_slice, job).tied())
+    return replace(job, spread=passes.sum("scaling credentials", work.spread_slice, job))
 
 
 class Sliced:
     """A table in slices; sums of passes that are done are kept, so that a run that was broken off goes on."""
 
-    def __init__(self, passes: Passes, given: work.Given, label: str) -> None:
-        self.passes, self.given, self.label = passes, given, label
-        self.about = passes.sum("counting", work.about_slice, given)
+    def __init__(self, passes: Passes, job: SliceJob) -> None:
+        self.passes, self.job = passes, job
+        self.about = passes.sum("counting", work.about_slice, job)
         self.sweeps = 0
         self.done: dict[str, int] = {}
 
     def few(self, most: int) -> OneSlice | None:
         """About so many of the rows, in memory."""
-        if self.given.job.total <= most:
+        if self.job.total <= most:
             return None
-        parts = list(self.passes.each("choosing rows", work.few_slice, (self.given, most)))
+        parts = list(self.passes.each("choosing rows", work.few_slice, (self.job, most)))
         order = np.argsort(np.concatenate([part.pop("place") for part in parts]), kind="stable")
         named: dict[str, Any] = {}
         for name in parts[0]:
@@ -106,10 +106,10 @@ class Sliced:
         """One pass of each of these over all slices."""
         self.sweeps += 1
         done = {name: self.done.get(name, 0) for name in params}
-        path = self.passes.work / f"{self.label}pass-{self.sweeps:03d}.npz"
+        path = self.job.work / f"{self.job.stage}pass-{self.sweeps:03d}.npz"
         if not path.is_file():
             sums: dict[str, Statistics] = {}
-            step = work.Step(self.given, self.label, params, done)
+            step = work.Step(self.job, params, done)
             for part in self.passes.each(f"pass {self.sweeps}", work.believe_slice, step):
                 sums = {name: added(sums[name], now) if name in sums else now for name, now in part.items()}
             write_arrays(path, **{
@@ -117,38 +117,25 @@ class Sliced:
             })  # fmt: skip
         for part in self.passes.slices:
             for name, before in done.items():
-                work.state_path(self.passes.work, part, self.label, name, before).unlink(missing_ok=True)
+                work.state_path(self.job, part, name, before).unlink(missing_ok=True)
         self.done |= {name: before + 1 for name, before in done.items()}
         with np.load(path) as kept:
             return {name: Statistics(*(kept[f"{name}|{f}"] for f in Statistics._fields)) for name in params}
 
 
-def fit_slices(
-    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]
-) -> tuple[work.Fitted, Ints | None, Changes | None]:
-    """The model of contributors, fitted to all slices; and who each is a part of, where somebody changed."""
-    given = work.Given(job, sides_of(passes, job, first))
-    fitted = _fitted(passes, given, "")
-    if not job.fresh:
-        return fitted, None, None
-    changed = _changes(passes, fitted)
-    if not changed.any:
-        return fitted, None, None
-    late = np.flatnonzero(np.isfinite(changed.when))
-    given = work.Given(job, sides_of(passes, job, first, changed))
-    owner = np.concatenate([np.arange(len(changed.when)), late])
-    return _fitted(passes, given, "late-"), owner, changed
+def fit_slices(passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]) -> work.Fitted:
+    """The model of contributors, fitted to all slices; where somebody changed, again with two of them."""
+    fitted = _fitted(passes, informed(passes, job, first))
+    changed = _changes(passes, fitted) if job.fresh else None
+    if changed is None or not changed.any:
+        return fitted
+    return _fitted(passes, informed(passes, job, first, changed))
 
 
-def unfitted(passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]) -> work.Fitted:
-    """The slices as they are, where the model of contributors is another."""
-    return work.Fitted(work.Given(job, sides_of(passes, job, first)), "", {}, {}, np.zeros(0))
-
-
-def _fitted(passes: Passes, given: work.Given, label: str) -> work.Fitted:
-    table = Sliced(passes, given, label)
-    fits, weights = fit_table(table, people=True, hottest=None if given.job.rates else HOTTEST)
-    return work.Fitted(given, label, fits, {name: table.done[name] for name in fits}, weights).plain()
+def _fitted(passes: Passes, job: SliceJob) -> work.Fitted:
+    table = Sliced(passes, job)
+    fits, weights = fit_table(table, people=True)
+    return work.Fitted(job, fits, {name: table.done[name] for name in fits}, weights).plain()
 
 
 def _changes(passes: Passes, fitted: work.Fitted) -> Changes:

@@ -5,7 +5,7 @@ on from the slices that are done.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +18,11 @@ from anml.core.people.copies import Pairs, pairs_of
 from anml.core.people.fit import Climbed, Fit, fit_of
 from anml.core.people.model import e_step
 from anml.core.people.params import Params, Posterior, Statistics
-from anml.core.people.periods import Changes
 from anml.core.people.rows import (
     About,
     Rows,
     Spread,
     Vouching,
-    added,
-    by_label,
     spread_of,
     voices,
     vouching_of,
@@ -38,36 +35,17 @@ from anml.core.signals.verification import VERIFICATION
 CREDENTIALS = ("v", "r", "t")
 
 
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """What is known beside the labels of all slices, as far as it takes all of them to know.
-
-    `newcomers`: places of the first contributions of everybody, where reputation counts.
-    `used`: credentials that tell rows apart, with their means.
-    `tied`, `spread`: by how much they go with the label, and the units of what is left.
-    `groups`: copy groups of contributors, where items are known.
-    `changed`: who changed over time, and is two from then on.
-    """
-
-    newcomers: Ints | None = None
-    used: Mapping[str, float] = field(default_factory=dict)
-    tied: Floats | None = None
-    spread: Spread | None = None
-    groups: Ints | None = None
-    changed: Changes | None = None
-
-
 class SliceData:
     """The arrays of a slice, with what is known beside them."""
 
-    def __init__(self, part: Slice, job: SliceJob, sides: Sides) -> None:
+    def __init__(self, part: Slice, job: SliceJob) -> None:
         with np.load(job.work / f"{part.name}.npz") as kept:
             self.arrays = {name: kept[name] for name in kept.files}
-        self.job, self.sides = job, sides
+        self.job = job
         self.y, self.who, self.count = self.arrays["y"], self.arrays["who"], len(job.names)
         self.when = -self.arrays["age"]
-        if sides.changed is not None:
-            self.who, owner = sides.changed.codes(self.who, self.when)
+        if job.changed is not None:
+            self.who, owner = job.changed.codes(self.who, self.when)
             self.count = len(owner)
 
     @property
@@ -79,96 +57,71 @@ class SliceData:
     def signals(self) -> dict[str, Floats]:
         """V, r and t where they are given, with the floor for newcomers."""
         found = {name: self.arrays[name] for name in CREDENTIALS if name in self.arrays}
-        if "r" in found and self.sides.newcomers is not None:
+        if "r" in found and self.job.newcomers is not None:
             flagged = None if "v" not in found else found["v"] <= VERIFICATION["flagged"].high
             start = self.job.policy.cold_start
-            new = np.isin(self.arrays["place"], self.sides.newcomers)
+            new = np.isin(self.arrays["place"], self.job.newcomers)
             found["r"] = start.apply(found["r"], np.where(new, 0, start.contributions), flagged)
         return found
 
     def credentials(self) -> Floats:
         """Those that are used; a row whose label is known has the mean of the others."""
         found, known = self.signals(), self.known
-        return np.column_stack([np.where(known, mean, found[name]) for name, mean in self.sides.used.items()])
+        return np.column_stack([np.where(known, mean, found[name]) for name, mean in self.job.used.items()])
 
     def columns(self) -> Floats:
         """Credentials freed of the label, with their products."""
-        assert self.sides.tied is not None
-        return with_products(self.credentials() - self.sides.tied[self.y])
+        assert self.job.tied is not None
+        return with_products(self.credentials() - self.job.tied[self.y])
 
     def rows(self) -> Rows:
         """As the model of contributors has them."""
         features = None
-        if self.sides.spread is not None:
-            features = self.sides.spread.standard(self.columns())
+        if self.job.spread is not None:
+            features = self.job.spread.standard(self.columns())
         item, voice = self.arrays.get("item"), None
-        if item is not None and self.sides.groups is not None:
-            voice = voices(item, self.who, self.sides.groups)
+        if item is not None and self.job.groups is not None:
+            voice = voices(item, self.who, self.job.groups)
         return Rows(
             self.arrays["log_p"], self.y, self.who, self.count, features, item, voice,
             self.arrays.get("truth"), self.arrays.get("wrong"), self.arrays["place"], self.job.total,
         )  # fmt: skip
 
 
-class Given(NamedTuple):
-    """What a slice needs beside its own files."""
-
-    job: SliceJob
-    sides: Sides
-
-
-class SliceVouched(NamedTuple):
-    """Credentials: names, sums over rows of which nothing is known, rows that are known, bounds and sum."""
-
-    names: list[str]
-    sums: Vouching
-    known: Floats
-    low: Floats
-    high: Floats
-    total: Floats
-
-    def plus(self, other: "SliceVouched") -> "SliceVouched":
-        """Of both slices."""
-        return SliceVouched(
-            self.names, added(self.sums, other.sums), self.known + other.known,
-            np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.total + other.total,
-        )  # fmt: skip
+def given_slice(part: Slice, given: tuple[SliceJob, list[str]]) -> Spread:
+    """Means and deviations of these credentials, of rows of whose labels nothing is known."""
+    job, names = given
+    kept = SliceData(part, job)
+    found = kept.signals()
+    return spread_of(np.column_stack([found[name] for name in names])[~kept.known])
 
 
-def vouch_slice(part: Slice, given: Given) -> SliceVouched | None:
-    """Sums of the credentials of a slice; None where there are none."""
-    kept = SliceData(part, *given)
-    found, known = kept.signals(), kept.known
-    used = [name for name in found if name in given.job.policy.recipe.use]
-    if not used:
-        return None
-    columns, classes = np.column_stack([found[name] for name in used]), len(given.job.classes)
-    sums = vouching_of(np.where(known[:, None], 0.0, columns), kept.y, kept.who, kept.count, classes)
-    low, high = columns[~known].min(axis=0, initial=np.inf), columns[~known].max(axis=0, initial=-np.inf)
-    counted = by_label(kept.y[known], kept.who[known], kept.count, classes)
-    return SliceVouched(used, sums, counted, low, high, columns[~known].sum(axis=0))
+def vouch_slice(part: Slice, job: SliceJob) -> Vouching:
+    """Sums of the credentials of a slice."""
+    kept = SliceData(part, job)
+    return vouching_of(kept.credentials(), kept.y, kept.who, kept.count, len(job.classes))
 
 
-def spread_slice(part: Slice, given: Given) -> Spread:
+def spread_slice(part: Slice, job: SliceJob) -> Spread:
     """Means and deviations of the credentials of a slice."""
-    return spread_of(SliceData(part, *given).columns())
+    return spread_of(SliceData(part, job).columns())
 
 
-def pair_slice(part: Slice, given: Given) -> Pairs:
+def pair_slice(part: Slice, job: SliceJob) -> Pairs:
     """How far each two contributors agree in a slice."""
-    kept = SliceData(part, *given)
-    return pairs_of(kept.arrays["item"], kept.who, kept.y, kept.count, len(given.job.classes))
+    kept = SliceData(part, job)
+    return pairs_of(kept.arrays["item"], kept.who, kept.y, kept.count, len(job.classes))
 
 
-def about_slice(part: Slice, given: Given) -> About:
+def about_slice(part: Slice, job: SliceJob) -> About:
     """What fits start from."""
-    return SliceData(part, *given).rows().about
+    return SliceData(part, job).rows().about
 
 
-def few_slice(part: Slice, few: tuple[Given, int]) -> dict[str, Any]:
+def few_slice(part: Slice, few: tuple[SliceJob, int]) -> dict[str, Any]:
     """About so many rows of the whole table, as far as they are in this slice."""
-    given, most = few
-    rows = SliceData(part, *given).rows()
+    job, most = few
+    rows = SliceData(part, job).rows()
     which = rows.thinned(most)
     chosen = rows.some(which)
     named = ("log_p", "y", "who", "features", "item", "voice", "truth", "wrong")
@@ -178,24 +131,23 @@ def few_slice(part: Slice, few: tuple[Given, int]) -> dict[str, Any]:
 class Step(NamedTuple):
     """One pass of the model of contributors: parameters by name, and how many passes each had before."""
 
-    given: Given
-    label: str
+    job: SliceJob
     params: Mapping[str, Params]
     done: Mapping[str, int]
 
 
 def believe_slice(part: Slice, step: Step) -> dict[str, Statistics]:
     """The posterior of the rows of a slice after one more pass into files; its sums come back."""
-    work, rows, sums = step.given.job.work, None, {}
+    rows, sums = None, {}
     for name, params in step.params.items():
         done = step.done[name]
-        path = state_path(work, part, step.label, name, done + 1)
+        path = state_path(step.job, part, name, done + 1)
         if path.is_file():
             with np.load(path) as kept:
                 sums[name] = Statistics(*(kept[f"sum_{each}"] for each in Statistics._fields))
             continue
-        rows = SliceData(part, *step.given).rows() if rows is None else rows
-        before = _state(work, part, step.label, name, done) if done else None
+        rows = SliceData(part, step.job).rows() if rows is None else rows
+        before = _state(step.job, part, name, done) if done else None
         found, now = e_step(params, rows, before)
         write_arrays(
             path, **found._asdict(), **{f"sum_{each}": value for each, value in now._asdict().items()}
@@ -208,17 +160,16 @@ def believe_slice(part: Slice, step: Step) -> dict[str, Statistics]:
 class Fitted:
     """The fits to all slices: by name, how many passes each had, and the posterior of each."""
 
-    given: Given
-    label: str
+    job: SliceJob
     fits: Mapping[str, Climbed]
     done: Mapping[str, int]
     weights: Floats
 
     def at(self, part: Slice) -> tuple[Rows, list[Fit]]:
         """The rows of a slice, and what each fit believes of them."""
-        rows, work = SliceData(part, *self.given).rows(), self.given.job.work
+        rows = SliceData(part, self.job).rows()
         return rows, [
-            fit_of(one, rows, _state(work, part, self.label, name, self.done[name]))
+            fit_of(one, rows, _state(self.job, part, name, self.done[name]))
             for name, one in self.fits.items()
         ]
 
@@ -235,8 +186,8 @@ def tell_slice(part: Slice, fitted: Fitted) -> Told:
 
 def time_slice(part: Slice, fitted: Fitted) -> Ints:
     """Times of labels and how likely each is if right and if wrong, by contributor, into a file; how many."""
-    kept = SliceData(part, *fitted.given)
-    path = fitted.given.job.work / f"{part.name}.times.npy"
+    kept = SliceData(part, fitted.job)
+    path = fitted.job.work / f"{part.name}.times.npy"
     order = np.argsort(kept.who, kind="stable")
     if not path.is_file():
         right, wrong = told_of_time(*fitted.at(part), fitted.weights)
@@ -245,11 +196,11 @@ def time_slice(part: Slice, fitted: Fitted) -> Ints:
     return np.bincount(kept.who, minlength=kept.count)
 
 
-def state_path(work: Path, part: Slice, label: str, name: str, done: int) -> Path:
+def state_path(job: SliceJob, part: Slice, name: str, done: int) -> Path:
     """Where beliefs in the rows of a slice are after so many passes."""
-    return work / f"{part.name}.{label}{name.replace(' ', '-')}.{done:03d}.npz"
+    return job.work / f"{part.name}.{job.stage}{name.replace(' ', '-')}.{done:03d}.npz"
 
 
-def _state(work: Path, part: Slice, label: str, name: str, done: int) -> Posterior:
-    with np.load(state_path(work, part, label, name, done)) as kept:
+def _state(job: SliceJob, part: Slice, name: str, done: int) -> Posterior:
+    with np.load(state_path(job, part, name, done)) as kept:
         return Posterior(*(kept[each] for each in Posterior._fields))

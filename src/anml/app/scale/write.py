@@ -1,6 +1,6 @@
 """Samples, items and contributors of a run in slices, in the frames of any audit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,30 +28,24 @@ from anml.intake.prepare import Preparation
 
 @dataclass(frozen=True, eq=False)
 class Believing:
-    """All that is believed of people, with which the rows of each slice are believed.
-
-    `believed`: what is believed of all rows, where that does not come from these fits.
-    """
+    """All that is believed of people, with which the rows of each slice are believed."""
 
     fitted: Fitted
     judged: Judged
-    owner: Ints | None
     scored: bool
     around: Around
-    believed: Belief | None = None
 
     def belief(self, part: Slice) -> Belief:
         """What is believed of the rows of a slice."""
-        if self.believed is not None:
-            return self.believed.at(SliceData(part, *self.fitted.given).arrays["place"])
         rows, fits = self.fitted.at(part)
-        return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=self.owner)
+        owner = self.fitted.job.owner
+        return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=owner)
 
     def apart(self, who: Ints) -> Bools:
         """Rows of contributors whom nobody else covers."""
-        covered = self.around.covered
+        covered, owner = self.around.covered, self.fitted.job.owner
         assert covered is not None
-        return np.asarray(~covered[who if self.owner is None else self.owner[who]])
+        return np.asarray(~covered[who if owner is None else owner[who]])
 
     def raw(self, kept: SliceData, belief: Belief) -> Floats:
         """Scores that q is made of: by networks, or by the belief alone where there are none."""
@@ -83,20 +77,17 @@ class Totals(NamedTuple):
 
 def total_slice(part: Slice, how: Believing) -> Totals:
     """What it takes all slices to know before samples are written."""
-    kept = SliceData(part, *how.fitted.given)
+    kept = SliceData(part, how.fitted.job)
     belief = how.belief(part)
     raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
-    best = np.zeros(len(how.fitted.given.job.classes))
+    best = np.zeros(len(how.fitted.job.classes))
     np.maximum.at(best, kept.y, p)
     sums = float(p.sum()), float(counted(p, 1.0, how.apart(kept.who)).sum())
     return Totals(n, *sums, int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
 
 
 class Writing(NamedTuple):
-    """How samples are written: where, what is believed, totals, names of keys, and where files begin.
-
-    `whole`: whether what is believed of the rows comes back, too.
-    """
+    """How samples are written: where, what is believed, totals, names of keys, and where files begin."""
 
     out: Path
     how: Believing
@@ -104,29 +95,21 @@ class Writing(NamedTuple):
     keys: list[str]
     files: list[tuple[str, int]]
     shared: bool
-    whole: bool
 
 
 class Wrote(NamedTuple):
-    """Of a slice: labels kept, items with several labels, and gold with p_correct and what was kept of it.
+    """Of a slice: items with several labels, and gold with p_correct and what was kept of it."""
 
-    `place`, `belief`: which of all rows these are, and what is believed of them.
-    """
-
-    kept: int
     items: pl.DataFrame | None
     gold: tuple[Gold, Floats, Bools] | None
-    place: Ints
-    belief: Belief | None
 
 
 def write_slice(part: Slice, asked: Writing) -> Wrote:
     """The samples of a slice as a Parquet file."""
     how, totals = asked.how, asked.totals
-    job = how.fitted.given.job
-    kept, belief = SliceData(part, *how.fitted.given), how.belief(part)
+    job = how.fitted.job
+    kept, belief = SliceData(part, how.fitted.job), how.belief(part)
     prepared, row, frame = job.prepared(part, Preparation(()))
-    prepared = replace(prepared, predictions=None) if job.rates else prepared
     raw = how.raw(kept, belief)
     apart = how.apart(kept.who)
     found = _assessed(kept, belief, raw, totals, apart, prepared.contributor)
@@ -140,14 +123,11 @@ def write_slice(part: Slice, asked: Writing) -> Wrote:
     if prepared.gold is not None:
         gold = (prepared.gold, belief.p_correct, found.weighting.kept)
     items = item_frame(prepared, found, asked.shared) if asked.shared else None
-    whole = kept.arrays["place"], belief if asked.whole else None
-    return Wrote(int(samples["kept"].sum()), items, gold, *whole)
+    return Wrote(items, gold)
 
 
 def _files(row: Ints, files: list[tuple[str, int]]) -> dict[str, pl.Series]:
-    """Which file each row is of, and where it is there; nothing of rows that were made of several."""
-    if not files:
-        return {}
+    """Which file each row is of, and where it is there."""
     starts, names = np.array([first for _, first in files]), np.array([name for name, _ in files])
     at = np.searchsorted(starts, row, side="right") - 1
     return {"file": pl.Series(names[at].tolist()), "file_row": pl.Series(row - starts[at])}

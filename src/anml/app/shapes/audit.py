@@ -1,21 +1,19 @@
 """Audits of judgements that are no classes: by their shape."""
 
 from collections.abc import Callable
-from typing import Any
 
-from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
-from anml.app.shapes.judged import Judge, JudgedLabels
 from anml.app.shapes.places import audit_places
 from anml.app.shapes.preferences import audit_preferences
 from anml.app.shapes.reduced import audit_grades, audit_tags
 from anml.core.errors import UnsupportedError
 from anml.core.progress import Progress
-from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS
+from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Shape
 from anml.intake.source import Source
+from anml.intake.tables import Table
 
-AUDITS: dict[str, Callable[..., Audited]] = {
+AUDITS: dict[str, Callable[[Table, Shape, Request, Progress | None], Audited]] = {
     PREFERENCE: audit_preferences,
     SPANS: audit_places,
     BOXES: audit_places,
@@ -26,21 +24,8 @@ AUDITS: dict[str, Callable[..., Audited]] = {
 NOT_OF = {PREFERENCE: ("predictions",), TAGS: ("predictions",)}
 
 
-def audit_shape(
-    source: Source, request: Request, progress: Progress | None = None, judge: Judge | None = None
-) -> Audited:
-    """Audit labels that were made of another shape; `judge` judges labels of items, in memory if None."""
-    kind = check_asked(source, request)
-
-    def in_memory(request: Request, **how: Any) -> JudgedLabels:
-        result, prepared, found = audit_table(source.table, request, progress=progress, **how)
-        return JudgedLabels(result, prepared, found.belief)
-
-    return AUDITS[kind](source, request, judge or in_memory)
-
-
-def check_asked(source: Source, request: Request) -> str:
-    """The shape of a source, after refusing what may not be asked of it."""
+def audit_shape(source: Source, request: Request, progress: Progress | None = None) -> Audited:
+    """Audit labels that were made of another shape."""
     assert source.shape is not None
     kind = source.shape.kind
     for name in NOT_OF.get(kind, ()):
@@ -48,4 +33,4 @@ def check_asked(source: Source, request: Request) -> str:
             raise UnsupportedError(f"{name} is not for judgements of the kind {kind}; leave it out")
     if source.shape.nested and kind != SPANS:
         raise UnsupportedError(f"nested is for spans, not for judgements of the kind {kind}; leave it out")
-    return kind
+    return AUDITS[kind](source.table, source.shape, request, progress)

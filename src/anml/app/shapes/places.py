@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
-from anml.app.shapes.judged import Judge
 from anml.core.checks import Array, Bools, Floats, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.marks import (
@@ -22,11 +22,12 @@ from anml.core.people.marks import (
 )
 from anml.core.people.verdicts import ENOUGH_ROWS, discovered
 from anml.core.people.words import ACCUSED, RELIABLE
+from anml.core.progress import Progress
 from anml.core.stats import wilson
 from anml.core.words import counted
 from anml.intake.shapes.places import NOTHING
-from anml.intake.shapes.shape import SPANS
-from anml.intake.source import Source
+from anml.intake.shapes.shape import SPANS, Shape
+from anml.intake.tables import Table
 
 # Fewer spans teach a model of their words nothing.
 ENOUGH_WORDS = 50
@@ -48,29 +49,28 @@ class _Pass(NamedTuple):
     types: list[str]
 
 
-def audit_places(source: Source, request: Request, judge: Judge) -> Audited:
-    """Audit candidates; `source` is what `anml.intake.shapes` makes of spans or boxes."""
-    assert source.shape is not None
-    frames = source.shape.frames
-    found = _pass(source, request, judge)
+def audit_places(table: Table, shape: Shape, request: Request, progress: Progress | None) -> Audited:
+    """Audit candidates; `table` and `shape` are what `anml.intake.shapes` makes of spans or boxes."""
+    frames = shape.frames
+    found = _pass(table, request, progress)
     if "texts" in frames and frames["candidates"].height >= ENOUGH_WORDS and request.predictions is None:
-        notes, words = found.result.notes, _by_words(source, found)
-        found = _pass(source, replace(request, predictions=words), judge)
+        notes, words = found.result.notes, _by_words(table, shape, found)
+        found = _pass(table, replace(request, predictions=words), progress)
         notes = [*notes, "a model of the words in and around each place, held out by document, is counted in"]
         found = found._replace(result=replace(found.result, notes=notes))
-    people, guess = _people(source, found, request.seed)
+    people, guess = _people(table, shape, found, request.seed)
     found = found._replace(result=_accused(found.result, people["contributor"].to_list(), guess))
     people = with_columns_of(found.result, people)
-    consensus = _consensus(source, found)
-    said = _said(source, consensus)
-    shaped = Shaped(source.shape.kind, source.shape.unit, {source.shape.kind: consensus}, said, frames)
+    consensus = _consensus(shape, found)
+    said = _said(shape, consensus)
+    shaped = Shaped(shape.kind, shape.unit, {shape.kind: consensus}, said, frames)
     return replace(found.result, contributors=people, shape=shaped)
 
 
-def _pass(source: Source, request: Request, judge: Judge) -> _Pass:
-    result, prepared, belief = judge(request)
-    codes = source.table.frame["candidate"].to_numpy().astype(np.int64)[prepared.rows]
-    truth = join_posteriors(belief.truth, np.unique(codes, return_inverse=True)[1])
+def _pass(table: Table, request: Request, progress: Progress | None) -> _Pass:
+    result, prepared, assessed = audit_table(table, request, progress=progress)
+    codes = table.frame["candidate"].to_numpy().astype(np.int64)[prepared.rows]
+    truth = join_posteriors(assessed.belief.truth, np.unique(codes, return_inverse=True)[1])
     order = [NOTHING, *(name for name in prepared.classes if name != NOTHING)]
     if NOTHING not in prepared.classes:
         # Everybody marked every place.
@@ -78,12 +78,11 @@ def _pass(source: Source, request: Request, judge: Judge) -> _Pass:
     return _Pass(result, truth[:, [prepared.classes.index(name) for name in order]], order)
 
 
-def _by_words(source: Source, found: _Pass) -> Array:
+def _by_words(table: Table, shape: Shape, found: _Pass) -> Array:
     """Held-out predictions of the words of each span, one row for each row of the table."""
     from anml.predictors.spans import span_predictions
 
-    assert source.shape is not None
-    frames = source.shape.frames
+    frames = shape.frames
     spans = frames["candidates"].join(frames["texts"], on="document", how="left", maintain_order="left")
     documents, _ = as_codes("document", spans["document"].to_numpy(), spans.height)
     texts = spans["text"].fill_null("").to_list()
@@ -91,21 +90,20 @@ def _by_words(source: Source, found: _Pass) -> Array:
         texts, spans["start"].to_numpy(), spans["end"].to_numpy(), documents, found.truth
     )
     place = np.argsort(found.types)
-    return np.asarray(words[source.table.frame["candidate"].to_numpy()][:, place])
+    return np.asarray(words[table.frame["candidate"].to_numpy()][:, place])
 
 
-def _consensus(source: Source, found: _Pass) -> pl.DataFrame:
+def _consensus(shape: Shape, found: _Pass) -> pl.DataFrame:
     """Places that stay: the likeliest set without overlaps for spans, all that are likely otherwise."""
-    assert source.shape is not None
-    candidates = source.shape.frames["candidates"]
+    candidates = shape.frames["candidates"]
     p = 1 - found.truth[:, 0]
     kept: Bools = p > LEAST
-    if source.shape.kind == SPANS and not source.shape.nested:
+    if shape.kind == SPANS and not shape.nested:
         documents, _ = as_codes("document", candidates["document"].to_numpy(), candidates.height)
         kept = without_overlaps(documents, candidates["start"].to_numpy(), candidates["end"].to_numpy(), p)
     types = np.array(found.types[1:], dtype=object)[found.truth[:, 1:].argmax(axis=1)]
     share = found.truth[:, 1:].max(axis=1)
-    marked = source.shape.frames["marks"].group_by("candidate").agg(marked=pl.len())
+    marked = shape.frames["marks"].group_by("candidate").agg(marked=pl.len())
     frame = candidates.with_columns(
         type=pl.Series(types.tolist(), dtype=pl.String),
         p=pl.Series(p.round(4)),
@@ -114,13 +112,13 @@ def _consensus(source: Source, found: _Pass) -> pl.DataFrame:
     return frame.filter(pl.Series(kept)).drop("candidate", "item")
 
 
-def _people(source: Source, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floats]:
+def _people(table: Table, shape: Shape, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floats]:
     """How each person errs, and how likely what it finds, or calls it, is no better than a guess."""
-    frame = source.table.frame
+    frame = table.frame
     who, names = as_codes("contributor", frame["contributor"].to_numpy(), frame.height)
     codes = frame["candidate"].to_numpy().astype(np.int64)
     label = np.array([found.types.index(name) for name in frame["label"]])
-    near, beside = frame["near"].to_numpy(), _beside(source, found)[codes]
+    near, beside = frame["near"].to_numpy(), _beside(table, shape, found)[codes]
     rows = (who, len(names), found.truth[codes], label, near, beside)
     rates, rng = _rates(errors(*rows)), np.random.default_rng(seed)
     blind, judged = not_finding(*rows)
@@ -129,8 +127,8 @@ def _people(source: Source, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floa
     if len(found.types) > 2:
         types = types_by_truth(*rows[:4])
         guess.append(guessing(types, rng) * (types.sum(axis=(1, 2)) >= ENOUGH_ROWS))
-    table = {name: rate for name, (rate, _) in rates.items()}
-    people = pl.DataFrame({"contributor": names, **table, "habits": _habits(rates, len(names))})
+    each = {name: rate for name, (rate, _) in rates.items()}
+    people = pl.DataFrame({"contributor": names, **each, "habits": _habits(rates, len(names))})
     return people, np.max(guess, axis=0)
 
 
@@ -152,18 +150,17 @@ def _accused(result: Audited, names: list[str], guess: Floats) -> Audited:
     return replace(result, contributors=first, false_accusations=result.false_accusations + float(more))
 
 
-def _beside(source: Source, found: _Pass) -> Floats:
+def _beside(table: Table, shape: Shape, found: _Pass) -> Floats:
     """How likely another candidate that overlaps each is the right one."""
-    assert source.shape is not None
-    frame = source.table.frame.filter(pl.col("near")).select("candidate", "contributor")
-    marks = source.shape.frames["marks"].select("contributor", "document", other="candidate")
-    documents = source.shape.frames["candidates"].select("candidate", "document")
+    frame = table.frame.filter(pl.col("near")).select("candidate", "contributor")
+    marks = shape.frames["marks"].select("contributor", "document", other="candidate")
+    documents = shape.frames["candidates"].select("candidate", "document")
     both = frame.join(documents, on="candidate").join(marks, on=["contributor", "document"])
     p = 1 - found.truth[:, 0]
     best = np.zeros(len(p))
     one, other = both["candidate"].to_numpy(), both["other"].to_numpy()
-    if source.shape.kind == SPANS:
-        candidates = source.shape.frames["candidates"]
+    if shape.kind == SPANS:
+        candidates = shape.frames["candidates"]
         start, end = candidates["start"].to_numpy(), candidates["end"].to_numpy()
         meets = (start[one] < end[other]) & (start[other] < end[one]) & (one != other)
         one, other = one[meets], other[meets]
@@ -196,9 +193,8 @@ def _habits(rates: dict[str, tuple[Floats, Floats]], people: int) -> list[str]:
     return ["; ".join(each) for each in said]
 
 
-def _said(source: Source, consensus: pl.DataFrame) -> list[str]:
-    assert source.shape is not None
-    frames, kind = source.shape.frames, source.shape.kind
+def _said(shape: Shape, consensus: pl.DataFrame) -> list[str]:
+    frames, kind = shape.frames, shape.kind
     documents = frames["seen"]["document"].n_unique()
     unsure = int((consensus["p_type"] < 0.9).sum())
     empty = documents - frames["candidates"]["document"].n_unique()

@@ -6,18 +6,20 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, GoldCheck, Shaped, with_columns_of
-from anml.app.shapes.judged import Judge
 from anml.assess.pairs import Compared, believe_pairs
 from anml.core.calibration import ranking, reliability
 from anml.core.checks import Ints, as_codes
 from anml.core.people.belief import Belief
 from anml.core.people.davidson import TIE, choices
+from anml.core.progress import Progress
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
 from anml.intake.shapes import preference as intake
-from anml.intake.source import Source
+from anml.intake.shapes.shape import Shape
+from anml.intake.tables import Table
 
 # A difference is decided at this probability; its interval holds as much.
 DECIDED, WIDE = 0.95, 1.96
@@ -26,9 +28,9 @@ TOLD, LEANS = 0.9, 0.65
 CODES = {intake.FIRST: 0, intake.SECOND: 1, intake.TIE: TIE}
 
 
-def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited:
-    """Audit comparisons; `source` is what `anml.intake.shapes.preference` makes of them."""
-    frame = source.table.frame
+def audit_preferences(table: Table, shape: Shape, request: Request, progress: Progress | None) -> Audited:
+    """Audit comparisons; `table` is what `anml.intake.shapes.preference` makes of them."""
+    frame = table.frame
     both = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
     chosen = pl.concat([frame["label"], frame["label"]]).is_not_null()
     names = both.filter(chosen).unique().sort("group", "candidate")
@@ -53,15 +55,15 @@ def audit_preferences(source: Source, request: Request, judge: Judge) -> Audited
         found.append(compared)
         return belief
 
-    result, prepared, belief = judge(request, believe=believe)
+    result, prepared, assessed = audit_table(table, request, progress=progress, believe=believe)
     first, second = first[prepared.rows], second[prepared.rows]
     ranked = rank(names, found[0], first, second)
     people = with_columns_of(result, _people(result, found[0]))
     said = _said(ranked, found[0], first, second, features is not None)
-    shaped = Shaped("preference", "comparison", {"ranking": ranked}, said, {})
+    shaped = Shaped(shape.kind, shape.unit, {"ranking": ranked}, said, {})
     return replace(
         result, contributors=people, shape=shaped, data={**result.data, **about},
-        notes=[*result.notes, *notes], gold=_checked(result.gold, prepared, belief),
+        notes=[*result.notes, *notes], gold=_checked(result.gold, prepared, assessed.belief),
     )  # fmt: skip
 
 

@@ -5,19 +5,21 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
-from anml.app.shapes.judged import Judge
 from anml.core.checks import Floats, Ints, as_codes
 from anml.core.people.belief import Belief, in_parts
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.grades import Graded, fit_grades
 from anml.core.people.words import ACCUSED, CONCERN, LESS
+from anml.core.progress import Progress
 from anml.core.stats import Estimate, beta_interval
 from anml.core.words import counted
 from anml.intake.prepare import Prepared
+from anml.intake.shapes.shape import Shape
 from anml.intake.shapes.tags import NO, YES
-from anml.intake.source import Source
+from anml.intake.tables import Table
 
 # The least and the most that a tag's own rate says beforehand.
 RATES = (0.02, 0.98)
@@ -27,21 +29,20 @@ OFF, NARROW, WIDE, ENOUGH = 0.4, 0.6, 1.96, 10
 FOLLOWS = 0.15
 
 
-def audit_tags(source: Source, request: Request, judge: Judge) -> Audited:
+def audit_tags(table: Table, shape: Shape, request: Request, progress: Progress | None) -> Audited:
     """Audit yes and no for every item and tag; each tag has its own rate beforehand."""
-    assert source.shape is not None
-    frame = source.table.frame
+    frame = table.frame
     rate = frame.select(((pl.col("label") == YES).mean().over("tag")).clip(*RATES)).to_series().to_numpy()
     prior = np.column_stack([1 - rate, rate])
-    result, _, belief = judge(request, prior=prior)
-    table = _sets(result, frame, source.shape.frames["seen"])
-    people = _by_tag(frame, belief.p_correct)
-    unsure = int((table["least_sure"] < 0.9).sum())
+    result, _, assessed = audit_table(table, request, progress=progress, prior=prior)
+    sets = _sets(result, frame, shape.frames["seen"])
+    people = _by_tag(frame, assessed.belief.p_correct)
+    unsure = int((sets["least_sure"] < 0.9).sum())
     said = [
-        f"{counted(table.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
+        f"{counted(sets.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
         "are less than 90% sure."
     ]
-    shaped = Shaped(source.shape.kind, source.shape.unit, {"tags": table, "people_tags": people}, said, {})
+    shaped = Shaped(shape.kind, shape.unit, {"tags": sets, "people_tags": people}, said, {})
     return replace(result, shape=shaped)
 
 
@@ -73,11 +74,11 @@ def _by_tag(frame: pl.DataFrame, p_correct: Floats) -> pl.DataFrame:
     return each.sort("contributor", "tag")
 
 
-def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
+def audit_grades(table: Table, shape: Shape, request: Request, progress: Progress | None) -> Audited:
     """Audit grades by their order where that predicts better than plain classes; leanings are told by it."""
-    assert source.shape is not None
-    order = dict(source.shape.frames["order"].iter_rows())
-    result, prepared, before = judge(request)
+    order = dict(shape.frames["order"].iter_rows())
+    result, prepared, assessed = audit_table(table, request, progress=progress)
+    before = assessed.belief
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
     who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
     items, things = as_codes("item", prepared.item, len(prepared.y))
@@ -91,8 +92,8 @@ def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
         if graded.ordered:
             posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
             belief = _believed(before, posterior[items], prepared.y.astype(np.int64), who)
-            result, _, _ = judge(request, believe=lambda _: belief)
-    table = _graded(posterior, steps, things, np.bincount(items), list(order))
+            result, _, _ = audit_table(table, request, progress=progress, believe=lambda _: belief)
+    grades = _graded(posterior, steps, things, np.bincount(items), list(order))
     people = _leanings(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
     people = with_columns_of(result, people)
     # Who leans and yet follows the order is no guesser, however seldom the grade is the very same.
@@ -101,12 +102,12 @@ def audit_grades(source: Source, request: Request, judge: Judge) -> Audited:
     false = result.false_accusations * (1 - less / max(accused, 1))
     people = people.with_columns(verdict=pl.when(cleared).then(pl.lit(LESS)).otherwise("verdict"))
     people = people.sort(pl.col("verdict").replace_strict(CONCERN), maintain_order=True).drop("follows")
-    wide = int((table["high"] != table["low"]).sum())
+    wide = int((grades["high"] != grades["low"]).sum())
     said = [
-        f"{counted(table.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
+        f"{counted(grades.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
         "certain to nine tenths.",
     ]
-    shaped = Shaped(source.shape.kind, source.shape.unit, {"grades": table}, said, {}, figures)
+    shaped = Shaped(shape.kind, shape.unit, {"grades": grades}, said, {}, figures)
     return replace(result, contributors=people, false_accusations=false, shape=shaped)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Floats, as_ages, in_range
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.checks import Floats, as_ages, in_range, one_of
+from anml.core.errors import InputError
 
 DAYS_PER_YEAR = 365.25
 UNITS: dict[str, float] = {
@@ -30,9 +30,7 @@ def years(text: str) -> float:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]+)\s*", text.lower())
     if match is None:
         raise InputError(f"a duration is a number and a unit such as 7y ({', '.join(UNITS)}), got {text!r}")
-    if match[2] not in UNITS:
-        raise UnknownNameError("unit of time", match[2], UNITS)
-    return float(match[1]) * UNITS[match[2]]
+    return float(match[1]) * UNITS[one_of("unit of time", match[2], UNITS)]
 
 
 @dataclass(frozen=True)
@@ -60,16 +58,12 @@ class Decay:
     @classmethod
     def rate(cls, delta: float, per: str = "y") -> "Decay":
         """By rate per unit of time, so that a rate per day is never read as one per year."""
-        if per not in UNITS:
-            raise UnknownNameError("unit of time", per, UNITS)
-        return cls(delta / UNITS[per])
+        return cls(delta / UNITS[one_of("unit of time", per, UNITS)])
 
     @classmethod
     def domain(cls, name: str) -> "Decay":
         """By one of the paper's domains."""
-        if name not in DOMAINS:
-            raise UnknownNameError("domain", name, DOMAINS)
-        return cls(DOMAINS[name])
+        return cls(DOMAINS[one_of("domain", name, DOMAINS)])
 
     def __call__(self, age: Any) -> Floats:
         """T for ages in years."""
@@ -113,9 +107,7 @@ class ContextDecay:
     @classmethod
     def between(cls, source: Decay, destination: Decay, relation: Decay, kind: str) -> "ContextDecay":
         """By the type of the relation."""
-        if kind not in RELATIONS:
-            raise UnknownNameError("relation", kind, RELATIONS)
-        return cls(source, destination, relation, RELATIONS[kind])
+        return cls(source, destination, relation, RELATIONS[one_of("relation", kind, RELATIONS)])
 
     @classmethod
     def learned(

@@ -41,13 +41,11 @@ def turned(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     return outer(d, a, trained(layer, "weight"), False) | outer(a, d, False, trained(layer, "bias"))
 
 
-def outer(
-    a: Tensor, d: Tensor, weight: bool, bias: bool, names: tuple[str, str] = ("weight", "bias")
-) -> Read:
+def outer(a: Tensor, d: Tensor, weight: bool, bias: bool) -> Read:
     """Parts of a weight (out x in) and a bias, or of that one of them that is trained."""
     if not weight:
-        return {names[1:]: formed_part(d.flatten(1, -2).sum(1) if d.dim() > 2 else d)} if bias else {}
-    covered = names if bias else names[:1]
+        return {("bias",): formed_part(d.flatten(1, -2).sum(1) if d.dim() > 2 else d)} if bias else {}
+    covered = ("weight", "bias") if bias else ("weight",)
     if a.dim() == 2:
         return {covered: LayerFactor(a, d, bias)}
     return {covered: SequenceFactor(a.flatten(1, -2), d.flatten(1, -2), bias)}

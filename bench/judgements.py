@@ -1,6 +1,6 @@
-"""Comparisons and spans by an engine, or in memory: processor time, memory, and who is accused.
+"""Many comparisons or spans: processor time, memory, and who is accused.
 
-python bench/shape_slices.py preference|spans JUDGEMENTS PEOPLE [local|memory]
+python bench/judgements.py preference|spans JUDGEMENTS PEOPLE
 """
 
 import os
@@ -54,31 +54,26 @@ def spans(count: int, people: int, rng: np.random.Generator) -> pl.DataFrame:
 MADE = {"preference": (comparisons, ["--group", "prompt"]), "spans": (spans, [])}
 
 
-def main(task: str, count: int, people: int, engine: str = "local") -> None:
-    """Write the table in four parts, or as one, audit it in a process of its own, and say what it took."""
+def main(task: str, count: int, people: int) -> None:
+    """Write the table, audit it in a process of its own, and say what it took."""
     make, options = MADE[task]
     frame = make(count, people, np.random.default_rng(0))
     with tempfile.TemporaryDirectory() as folder:
-        data, run = Path(folder, "data"), Path(folder, "run")
-        data.mkdir()
-        size = -(-frame.height // (4 if engine == "local" else 1))
-        for part, start in enumerate(range(0, frame.height, size)):
-            frame[start : start + size].write_parquet(data / f"{part}.parquet")
-        how = ["--engine", "local"] if engine == "local" else []
-        place = data if engine == "local" else data / "0.parquet"
-        command = [sys.executable, "-m", "anml", "audit", place, "--task", task, "--out", run, "--quiet"]
+        data, run = Path(folder, "data.parquet"), Path(folder, "run")
+        frame.write_parquet(data)
+        command = [sys.executable, "-m", "anml", "audit", data, "--task", task, "--out", run, "--quiet"]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        subprocess.run([*command, *how, *options], check=True, env=environment, stdout=subprocess.DEVNULL)
+        subprocess.run([*command, *options], check=True, env=environment, stdout=subprocess.DEVNULL)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         verdicts = pl.read_csv(run / "contributors.csv").select("contributor", "verdict")
     accused = verdicts.filter(pl.col("verdict").is_in(["no better than guessing", "contradicts the others"]))
     bad = (accused["contributor"].cast(pl.Int64) < BAD * people).sum()
     print(
-        f"{task}, {engine}: {frame.height:,} by {verdicts.height:,} people in "
+        f"{task}: {frame.height:,} by {verdicts.height:,} people in "
         f"{used.ru_utime + used.ru_stime:.0f} s of processor time and {used.ru_maxrss / 2**20:.2f} GiB; "
         f"{bad:,} of {round(BAD * people):,} bad ones accused, and {accused.height - bad:,} others"
     )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
