@@ -4,9 +4,6 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from anml.core.calibration import in_columns, reliability
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab import belief, crowds, pairs, real, relabel, reuse, trial
 from anml.lab.bank import run as bank
@@ -19,12 +16,11 @@ from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
 from anml.lab.data import CONTRIBUTED, DATASETS, cifar10n, load_contributed, load_dataset
 from anml.lab.longitudinal import fairness, transfer
 from anml.lab.longitudinal import simulate as longitudinal
+from anml.lab.measures import BINS
 from anml.lab.modules import approximate
 from anml.lab.modules import run as modules
 from anml.lab.modules.cases import CASES
 from anml.lab.spec import At, Experiment, Found, words
-
-_BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 
 
 class TrialKind(NamedTuple):
@@ -61,14 +57,14 @@ def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset")
 KINDS: dict[str, TrialKind] = {
     "simulated": TrialKind(None, DATASETS, trial.MEASURES),
     "real": TrialKind(
-        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), real.PEERS,
+        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds"), real.PEERS,
         lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
     "crowds": TrialKind(
         crowds.run_trial, crowds.CROWDS, crowds.MEASURES, crowds.METHODS, crowds.load_crowd
     ),
     "pairs": TrialKind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
-    "calibration": TrialKind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
+    "calibration": TrialKind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking")),
     "bank": TrialKind(
         bank.run_trial, CONDITIONS, bank.MEASURES, bank.PEERS, lambda name: make_condition(name, 0)
     ),
@@ -97,10 +93,11 @@ KINDS: dict[str, TrialKind] = {
     ),
 }  # fmt: skip
 
-# Metrics of simulated rows that are there only where there is something to measure.
+# Metrics that are there only where there is something to measure: of simulated rows, and of bins of beliefs.
 OF_EVIDENCE = ("calibration",)
-OF_TIERS = ("kept_attacker", "kept_novice", "kept_intermediate", "kept_expert")
+OF_TIERS = tuple(f"kept_{tier}" for tier in trial.TIERS)
 OF_TIME = ("scoring_s", "krum_s", "combine_ms", "train_s")
+BINNED = ("real", "calibration")
 
 # In words, for who reads a table of them.
 MEANING = words("metrics")
@@ -116,20 +113,30 @@ def metrics_of(experiment: Experiment) -> list[str]:
             found += OF_TIERS
         if experiment.timed:
             found += OF_TIME
-    return found
+    return [*found, *BINS] if experiment.kind in BINNED else found
 
 
 def run_block(
     experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
     cells: Collection[str] | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of some trials on one data set: one for each condition and method, or some `cells`."""
-    run, rows = KINDS[experiment.kind].run, []
+    """Rows of some trials on one data set: one for each condition and method, or some `cells`.
+
+    A row has the metrics of its kind, NaN where they are not defined.
+    """
+    kind, measured = KINDS[experiment.kind], set(metrics_of(experiment))
     places = list(product(trials, wanted(experiment, dataset, cells).items()))
-    if run is None:
-        return trial.run_together(experiment, places, device)
-    for number, (key, (setting, methods)) in places:
-        with threads(1), one_thread_for_tables():
-            found = list(run(At(experiment, setting, number), methods))
-        rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in found]
-    return rows
+    if kind.run is None:
+        found = trial.run_together(experiment, places, device)
+    else:
+        found = []
+        for number, (key, (setting, methods)) in places:
+            with threads(1), one_thread_for_tables():
+                rows = list(kind.run(At(experiment, setting, number), methods))
+            found += [(number, key, method, row) for method, row in rows]
+    undefined = dict.fromkeys(kind.metrics, float("nan"))
+    return [
+        {"trial": number, **dict(key), "method": method, **undefined}
+        | {name: value for name, value in row.items() if name in measured}
+        for number, key, method, row in found
+    ]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anml.assess.assess import Assessment, Known
+from anml.assess.assess import Assessment
+from anml.core import attacks
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.domain import Recipe
 from anml.core.people.words import LESS, RELIABLE, UNSURE
@@ -22,6 +23,8 @@ from anml.lab.belief import assessed
 from anml.lab.cases import stream
 from anml.lab.data import load_dataset
 from anml.lab.longitudinal.simulate import CHECKED, WEEK, event
+from anml.lab.measures import Measured
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found
 
 ROUNDS, BEFORE = 6, 20
@@ -78,16 +81,16 @@ def run_trial(at: At, methods: list[str]) -> Found:
 
 
 @lru_cache(maxsize=32)
-def simulate(seed: int, trial: int) -> dict[str, dict[str, dict[str, float]]]:
+def simulate(seed: int, trial: int) -> dict[str, dict[str, Measured]]:
     """Measures of every way, of every group; one simulation serves the rows of all groups."""
     rng = stream(seed, trial, "fairness", "digits")
-    rows, events = _labels(rng), [_before(person, rng) for person in range(len(WHO))]
+    case, people, round_of = _labels(rng)
+    events = [_before(person, rng) for person in range(len(WHO))]
     got: dict[str, list[Array]] = {way: [] for way in WAYS}
     for number in range(ROUNDS):
-        x, y, who, when, right = (part[rows[3] <= number] for part in rows)
-        # Names in the order of their numbers, as verdicts come back in the order of names.
-        found = assessed(x, y, 10, Known(np.char.zfill(who.astype(str), 3)), seed + trial)
-        now = when == number
+        so_far = round_of <= number
+        part, now = case.part(so_far), round_of[so_far] == number
+        found, right, who = assessed(replace(part.seen, seed=seed + trial)), part.right, people[so_far]
         worth = np.bincount(who[now], right[now], len(WHO)) / right[now].sum()
         for way, each in WAYS.items():
             r = np.array([_reputation(person, events[person], number, each) for person in range(len(WHO))])
@@ -99,8 +102,8 @@ def simulate(seed: int, trial: int) -> dict[str, dict[str, dict[str, float]]]:
     return {way: _measures(np.stack(each)) for way, each in got.items()}
 
 
-def _labels(rng: np.random.Generator) -> list[Array]:
-    """Digits as features and labels, by whom, in which round, and which are right.
+def _labels(rng: np.random.Generator) -> tuple[Case, Ints, Ints]:
+    """Digits as features and labels; the number of each row's contributor, and its round.
 
     One group has one class that others hardly have, another sees all of them turned.
     """
@@ -111,12 +114,14 @@ def _labels(rng: np.random.Generator) -> list[Array]:
     for number, person in there:
         name, group = list(GROUPS.items())[WHO[person]]
         drawn = rng.choice(np.flatnonzero(data.y == RARE if name == "class" else common), group.labels)
-        right = rng.uniform(size=group.labels) < group.right
-        y = np.where(right, data.y[drawn], (data.y[drawn] + rng.integers(1, 10, group.labels)) % 10)
+        wrong = rng.uniform(size=group.labels) >= group.right
+        y = attacks.flip_labels(data.y[drawn], wrong, 10, rng)
         pictures = data.x[drawn].reshape(-1, 8, 8) / 16
         x = np.rot90(pictures, int(name == "region"), (1, 2)).reshape(-1, 64)
-        parts.append((x, y, np.full_like(y, person), np.full_like(y, number), right))
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+        parts.append((x, y, np.full_like(y, person), np.full_like(y, number), wrong))
+    x, y, who, when, wrong = (np.concatenate(part) for part in zip(*parts, strict=True))
+    # Names in the order of their numbers, as verdicts come back in the order of names.
+    return Case(Seen(x, y, 10, np.char.zfill(who.astype(str), 3)), Truth(wrong=wrong)), who, when
 
 
 def _before(person: int, rng: np.random.Generator) -> list[Scored]:
@@ -164,7 +169,7 @@ def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -
     return weight / weight.sum(), np.array([float(paid[name]) for name in claims])
 
 
-def _measures(got: Array) -> dict[str, dict[str, float]]:
+def _measures(got: Array) -> dict[str, Measured]:
     """Of rounds (rounds, 3, people): shares in weight and pay in percent of the share in what is right."""
     found = {}
     for at, (name, group) in enumerate(GROUPS.items()):

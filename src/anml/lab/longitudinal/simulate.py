@@ -7,14 +7,16 @@ one checked label in ten (external), and weighs the labels of the round: both tr
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from anml.core import attacks
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.lab.data import load_dataset
+from anml.lab.measures import Measured, harm, of_test, percent
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found
 from anml.valuation.kang import kang
 
@@ -102,27 +104,27 @@ def run_trial(at: At, methods: list[str]) -> Found:
     return [(rule, simulate(at.setting.dataset, rule, at.experiment.seed, at.trial)) for rule in methods]
 
 
-def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float]:
+def simulate(scenario: str, rule: str, seed: int, trial: int) -> Measured:
     """Measures of one rule in one scenario; all rules of a trial see the same people and images."""
     world = World(np.random.default_rng([seed, trial, 1]))
     rng = np.random.default_rng([seed, trial, 2])
     accounts = [Account(person) for person in population(scenario, np.random.default_rng([seed, trial, 3]))]
-    errors, harm = [], []
+    errors, on_wrong = [], []
     for number in range(ROUNDS):
         here = [account for account in accounts if account.person.there(number)]
-        rows = [labelled(world, account.person.skill(number), rng) for account in here]
+        batches = [world.labelled(account.person.skill(number), rng) for account in here]
         for account in here:
             account.r[number] = reputation(account, rule, number)
-        seen = [world.agrees(images, labels) for images, labels, _ in rows]
-        for account, (images, labels, right), agrees in zip(here, rows, seen, strict=True):
-            _learn(account, rule, number, agrees, right, rng)
-            world.add(images, labels, account.r[number])
-        wrong = sum(a.r[number] * float((~right).sum()) for a, (_, _, right) in zip(here, rows, strict=True))
-        harm.append(100 * wrong / max(sum(a.r[number] * LABELS for a in here), 1e-9))
+        seen = [world.agrees(batch.seen) for batch in batches]
+        for account, batch, agrees in zip(here, batches, seen, strict=True):
+            _learn(account, rule, number, agrees, batch.right, rng)
+            world.add(batch.seen, account.r[number])
+        weight = np.repeat([account.r[number] for account in here], LABELS)
+        on_wrong.append(harm(weight, np.concatenate([batch.truth.wrong for batch in batches])))
         errors.append(world.error())
         if number < ROUNDS - 1:
             accounts += [_whitewashed(a, number) for a in here if a.r[number] < a.person.leaves_below]
-    return _measures(accounts, errors, harm)
+    return _measures(accounts, errors, on_wrong)
 
 
 class World:
@@ -131,50 +133,45 @@ class World:
     def __init__(self, rng: np.random.Generator) -> None:
         data = load_dataset("digits")
         order = rng.permutation(len(data.y))
-        x = np.column_stack([np.ones(len(data.y)), data.x / 16.0])[order]
-        self.x, self.y = x[TEST:], data.y[order][TEST:]
-        self.x_test, self.y_test = x[:TEST], data.y[order][:TEST]
+        x, y = np.column_stack([np.ones(len(data.y)), data.x / 16.0])[order], data.y[order]
+        self.case = Case(Seen(x[TEST:], y[TEST:], 10), Truth(x[:TEST], y[:TEST], y[TEST:]))
         self.fresh()
 
     def fresh(self) -> "World":
         """The same images, before the first label."""
-        self.moments = RIDGE * np.eye(self.x.shape[1])
-        self.products = np.zeros((self.x.shape[1], 10))
+        width = self.case.seen.x.shape[1]
+        self.moments, self.products = RIDGE * np.eye(width), np.zeros((width, 10))
         self.rows = 0.0
         self._fitted: Floats | None = None
         return self
 
-    def model(self) -> Floats:
-        """Coefficients of every class."""
+    def labelled(self, skill: float, rng: np.random.Generator) -> Case:
+        """Some images, and labels that are right so often; wrong ones are any other class."""
+        batch = self.case.part(rng.integers(0, len(self.case.seen.y), LABELS))
+        wrong = rng.uniform(size=LABELS) >= skill
+        y = attacks.flip_labels(batch.truth.y, wrong, 10, rng)
+        return Case(replace(batch.seen, y=y), replace(batch.truth, wrong=wrong))
+
+    def predict(self, x: Floats) -> Ints:
+        """Classes by the model of the rounds before."""
         if self._fitted is None:
             self._fitted = np.asarray(np.linalg.solve(self.moments, self.products), dtype=np.float64)
-        return self._fitted
+        return np.asarray((x @ self._fitted).argmax(axis=1))
 
-    def agrees(self, images: Ints, labels: Ints) -> float | None:
+    def agrees(self, seen: Seen) -> float | None:
         """Share of labels that the model of the rounds before predicts; None before there is one."""
-        if self.rows < 200:
-            return None
-        return float((self.x[images] @ self.model()).argmax(axis=1).__eq__(labels).mean())
+        return None if self.rows < 200 else float((self.predict(seen.x) == seen.y).mean())
 
-    def add(self, images: Ints, labels: Ints, weight: float) -> None:
+    def add(self, seen: Seen, weight: float) -> None:
         """Learn from some labels."""
-        x = self.x[images]
-        self.moments = self.moments + weight * x.T @ x
-        np.add.at(self.products.T, labels, weight * x)
-        self.rows += weight * len(labels)
+        self.moments = self.moments + weight * seen.x.T @ seen.x
+        np.add.at(self.products.T, seen.y, weight * seen.x)
+        self.rows += weight * len(seen.y)
         self._fitted = None
 
     def error(self) -> float:
         """Test error in percent."""
-        return 100 * float(((self.x_test @ self.model()).argmax(axis=1) != self.y_test).mean())
-
-
-def labelled(world: World, skill: float, rng: np.random.Generator) -> tuple[Ints, Ints, Array]:
-    """Images, labels, and which are right; wrong ones are any other class."""
-    images = rng.integers(0, len(world.y), LABELS)
-    right = rng.uniform(size=LABELS) < skill
-    other = (world.y[images] + rng.integers(1, 10, LABELS)) % 10
-    return images, np.where(right, world.y[images], other), right
+        return of_test(self.case, self.predict)["error"]
 
 
 def reputation(account: Account, rule: str, number: int) -> float:
@@ -229,24 +226,24 @@ def _whitewashed(account: Account, number: int) -> Account:
     return Account(reborn(account.person, number + 1))
 
 
-def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -> dict[str, float]:
-    found: dict[str, Any] = dict.fromkeys(MEASURES, float("nan"))
+def _measures(accounts: list[Account], errors: list[float], on_wrong: list[float]) -> Measured:
     changed = [a for a in accounts if a.person.changed]
     good = [a for a in accounts if a.person.good]
-    found["error"] = float(np.mean(errors[-5:]))
-    found["harm"] = float(np.mean(harm[TURN:]))
-    found["off"] = float(
-        np.mean([abs(r - a.person.skill(n)) for a in accounts for n, r in a.r.items() if n >= 5])
-    )
-    late = [r for a in good for n, r in a.r.items() if n - a.person.joined >= 10]
-    found["honest_low"] = 100 * float(np.mean(np.array(late) < FOUND)) if late else float("nan")
-    turned = [a for a in changed if not a.person.good]
-    found["found"] = float(np.mean([_until_found(a) for a in turned])) if turned else float("nan")
-    total = sum(sum(a.r.values()) for a in accounts)
-    found["paid_bad"] = 100 * sum(r for a in accounts for n, r in a.r.items() if _is_bad(a, n)) / total
+    turned = [_until_found(a) for a in changed if not a.person.good]
+    off = [abs(r - a.person.skill(n)) for a in accounts for n, r in a.r.items() if n >= 5]
+    late = [r < FOUND for a in good for n, r in a.r.items() if n - a.person.joined >= 10]
+    paid = [(r, _is_bad(a, n)) for a in accounts for n, r in a.r.items()]
+    found = {
+        "error": float(np.mean(errors[-5:])), "harm": float(np.mean(on_wrong[TURN:])),
+        "off": float(np.mean(off)), "honest_low": percent(late),
+        "paid_bad": harm(*(np.array(part) for part in zip(*paid, strict=True))),
+    }  # fmt: skip
+    if turned:
+        found["found"] = float(np.mean(turned))
     first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
     others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= TURN]
-    found["start"] = 100 * float(np.mean(first) / np.mean(others)) if first and others else float("nan")
+    if first and others:
+        found["start"] = 100 * float(np.mean(first) / np.mean(others))
     return found
 
 
