@@ -27,8 +27,9 @@ def test_the_kind_runs_and_measures_these():
 
 
 def test_groups_are_as_described():
-    x, y, who, when, right = fairness._labels(np.random.default_rng(0))
-    assert x.shape == (len(y), 64)
+    case, who, when = fairness._labels(np.random.default_rng(0))
+    y, right = case.seen.y, case.right
+    assert case.seen.x.shape == (len(y), 64)
     for name, group in GROUPS.items():
         mine = np.isin(who, of_group(name))
         assert set(when[mine]) == set(range(group.joined, ROUNDS))
@@ -98,11 +99,10 @@ def test_measures_by_hand():
 def test_one_assessment_a_round_serves_all_ways_and_all_groups(monkeypatch):
     asked = []
 
-    def once(x, y, classes, known, seed):
-        asked.append(len(y))
-        count = len(np.unique(known.contributor))
-        people = SimpleNamespace(verdict=[RELIABLE] * count)
-        told = found(np.full(len(y), 0.9), people.verdict)
+    def once(seen):
+        asked.append(len(seen.y))
+        people = SimpleNamespace(verdict=[RELIABLE] * len(seen.rows))
+        told = found(np.full(len(seen.y), 0.9), people.verdict)
         told.belief.contributors = people
         return told
 

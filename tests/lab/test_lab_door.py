@@ -118,6 +118,7 @@ def derived(expression):
         ({"methods": {"a": {"level": ["x"]}}}, "methods.a: level must be a text"),
         ({"methods": {"a.b": {}}}, "without '.', '@' and '\\*', got 'a.b'"),
         ({"methods": {"a": {"level": "contributor"}}}, "'a' is at contributor level and needs contributors"),
+        ({"kind": "cited"}, "the kind 'cited' is about contributors, got 0"),
         # kinds, peers, metrics
         ({"kind": "reel"}, "unknown kind 'reel' \\(did you mean 'real'"),
         ({"kind": "real"}, "unknown data set 'wine'; allowed: music_genre"),

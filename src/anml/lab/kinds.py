@@ -124,19 +124,15 @@ def run_block(
 
     A row has the metrics of its kind, NaN where they are not defined.
     """
-    kind, measured = KINDS[experiment.kind], set(metrics_of(experiment))
+    kind, rows = KINDS[experiment.kind], []
     places = list(product(trials, wanted(experiment, dataset, cells).items()))
     if kind.run is None:
-        found = trial.run_together(experiment, places, device)
+        rows = trial.run_together(experiment, places, device)
     else:
-        found = []
         for number, (key, (setting, methods)) in places:
             with threads(1), one_thread_for_tables():
-                rows = list(kind.run(At(experiment, setting, number), methods))
-            found += [(number, key, method, row) for method, row in rows]
+                found = list(kind.run(At(experiment, setting, number), methods))
+            rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in found]
     undefined = dict.fromkeys(kind.metrics, float("nan"))
-    return [
-        {"trial": number, **dict(key), "method": method, **undefined}
-        | {name: value for name, value in row.items() if name in measured}
-        for number, key, method, row in found
-    ]
+    named = {"trial", *experiment.axes, "method", *metrics_of(experiment)}
+    return [undefined | {name: value for name, value in row.items() if name in named} for row in rows]

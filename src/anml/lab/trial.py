@@ -91,9 +91,7 @@ class Job:
 TrialScores = tuple[Floats, Floats]
 
 
-def run_together(
-    experiment: Experiment, places: Sequence[Place], device: str = "cpu"
-) -> list[tuple[int, Key, str, Row]]:
+def run_together(experiment: Experiment, places: Sequence[Place], device: str = "cpu") -> list[Row]:
     """Rows of methods in some conditions and trials, whose networks are trained together."""
     keyed = [
         (trial, key, setting, make_case(setting, trial, experiment.seed), methods)
@@ -102,7 +100,7 @@ def run_together(
     with threads(1):
         clock = Clock(experiment.timed, device)
         scored = score_cases([(setting, case.seen) for _, _, setting, case, _ in keyed], device, clock)
-        rows: list[tuple[int, Key, str, Row]] = []
+        rows: list[Row] = []
         jobs: list[tuple[Case, Job]] = []
         for (trial, key, setting, case, methods), (q, loss) in zip(keyed, scored, strict=True):
             seen = case.seen
@@ -118,14 +116,13 @@ def run_together(
                 if setting.best < 1 and recipe.keep is not None:
                     recipe = replace(recipe, keep=recipe.keep * setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, recipe))
-                rows.append((trial, key, method, _measured(case, signals, loss, weighting)))
+                found = _measured(case, signals, loss, weighting)
+                rows.append({"trial": trial, **dict(key), "method": method, **found})
                 kept = np.flatnonzero(weighting.kept)
                 jobs.append((case, Job(seen, kept, setting.epochs, setting.batch, setting.hidden)))
         errors = train_jobs(jobs, device, clock)
-    return [
-        (trial, key, method, {**row, "error": error, **clock.of(job.name)})
-        for (trial, key, method, row), (_, job), error in zip(rows, jobs, errors, strict=True)
-    ]
+    trained = zip(rows, jobs, errors, strict=True)
+    return [{**row, "error": error, **clock.of(job.name)} for row, (_, job), error in trained]
 
 
 def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) -> Row:

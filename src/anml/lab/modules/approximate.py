@@ -18,7 +18,7 @@ from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
 from anml.lab.measures import Answer, Measured, of_labels, of_test, rank_correlation
-from anml.lab.modules.cases import make_case
+from anml.lab.modules.cases import make_case, make_module
 from anml.lab.modules.run import SCORED, classes_of, fresh, train
 from anml.lab.seen import Case
 from anml.lab.spec import At, Found, timed
@@ -31,9 +31,9 @@ class Trained:
     """A module trained briefly, and its states after each epoch."""
 
     def __init__(self, name: str, case: Case) -> None:
-        self.name, self.case, seen = name, case, case.seen
+        self.make, self.case, seen = partial(make_module, name), case, case.seen
         self.states: list[dict[str, Tensor]] = []
-        self.module = fresh(name, seen.seed)
+        self.module = fresh(self.make, seen.seed)
         self.x, self.y = seen.x, torch.as_tensor(seen.y)
         train(
             self.module, seen.x, seen.y, np.ones(len(seen.y)), seen.seed, SCORED,
@@ -87,7 +87,7 @@ def _compared(trained: Trained, q: Floats, exact: Floats) -> Measured:
     """Agreement with exact q, and a module that is trained on what is kept."""
     case, kept = trained.case, keep_top(q, KEEP)
     seen, seed = case.seen.part(kept), case.seen.seed
-    module = train(fresh(trained.name, seed), seen.x, seen.y, np.ones(len(seen.y)), seed)
+    module = train(fresh(trained.make, seed), seen.x, seen.y, np.ones(len(seen.y)), seed)
     agreed = {"ranks": rank_correlation(q, exact), "off": float(np.abs(q - exact).mean())}
     return {**agreed, **of_labels(case, Answer(kept=kept)), **of_test(case, classes_of(module))}
 

@@ -19,16 +19,17 @@ from anml.lab.modules.cases import make_case, make_module
 from anml.lab.seen import Case, Seen
 from anml.lab.spec import At, Found, timed
 
+Make = Callable[[], nn.Module]
 EPOCHS, BATCH, RATE = 12, 32, 4e-3
 # Epochs before q is scored, and of held-out networks: what is memorised has no gradient.
 SCORED, FOLDS = 4, 3
 
 
-def fresh(name: str, seed: int) -> nn.Module:
-    """The module of a case, with weights of a seed."""
+def fresh(make: Make, seed: int) -> nn.Module:
+    """A module with weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return make_module(name)
+        return make()
 
 
 def train(
@@ -66,14 +67,14 @@ def classes_of(module: nn.Module) -> Predict:
     return lambda x: predicted(module, x).argmax(axis=1)
 
 
-def held_out(name: str, seen: Seen) -> Floats:
+def held_out(make: Make, seen: Seen) -> Floats:
     """Class probabilities of each row by modules that did not see it."""
     x, y, seed = seen.x, seen.y, seen.seed
     fold = assign_folds(y, None, FOLDS, np.random.default_rng(seed))
     out = np.zeros((len(y), int(y.max()) + 1))
     for held in range(FOLDS):
         learn, asked = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
-        module = train(fresh(name, seed), x[learn], y[learn], np.ones(len(learn)), seed, SCORED + 2)
+        module = train(fresh(make, seed), x[learn], y[learn], np.ones(len(learn)), seed, SCORED + 2)
         out[asked] = predicted(module, x[asked])
     return out
 
@@ -88,24 +89,24 @@ MEASURES = ("error", "precision", "kept", "attack", "seconds", *(f"loss_{epoch}"
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the methods on one case."""
     name, recipes = at.setting.dataset, at.experiment.methods
-    case = make_case(name, at.seed)
+    case, make = make_case(name, at.seed), partial(make_module, name)
     by_q = [m for m in methods if m in recipes and recipes[m].combine not in ("uniform", "evidence")]
     # q is scored once for all recipes that go by it, and each is charged for it.
-    q, spent = timed(partial(_quality, name, case.seen)) if by_q else (np.empty(0), 0.0)
+    q, spent = timed(partial(_quality, make, case.seen)) if by_q else (np.empty(0), 0.0)
     for method in methods:
-        found, seconds = timed(partial(_measured, recipes.get(method), method, name, case, q))
+        found, seconds = timed(partial(_measured, recipes.get(method), method, make, case, q))
         yield method, {**found, "seconds": seconds + spent * (method in by_q)}
 
 
-def _quality(name: str, seen: Seen) -> Floats:
-    scorer = train(fresh(name, seen.seed), seen.x, seen.y, np.ones(len(seen.y)), seen.seed, SCORED)
+def _quality(make: Make, seen: Seen) -> Floats:
+    scorer = train(fresh(make, seen.seed), seen.x, seen.y, np.ones(len(seen.y)), seen.seed, SCORED)
     return module_quality(scorer, seen.x, seen.y, device="cpu")
 
 
-def _measured(recipe: Recipe | None, method: str, name: str, case: Case, q: Floats) -> Measured:
+def _measured(recipe: Recipe | None, method: str, make: Make, case: Case, q: Floats) -> Measured:
     losses: Measured = {}
     seen, truth, seed = case.seen, case.truth, case.seen.seed
-    module = fresh(name, seed)
+    module = fresh(make, seed)
 
     def look(epoch: int) -> None:
         if reweigher is not None:
@@ -129,17 +130,17 @@ def _measured(recipe: Recipe | None, method: str, name: str, case: Case, q: Floa
         train(module, *case.bound, weight, seed, after=look)
         kept = case.right
     else:
-        weight, kept = _weighed(recipe, name, seen, q)
+        weight, kept = _weighed(recipe, make, seen, q)
         train(module, seen.x, seen.y, weight, seed, after=look)
     return {**of_test(case, classes_of(module)), **of_labels(case, Answer(kept=kept)), **losses}
 
 
-def _weighed(recipe: Recipe, name: str, seen: Seen, q: Floats) -> tuple[Floats, Bools]:
+def _weighed(recipe: Recipe, make: Make, seen: Seen, q: Floats) -> tuple[Floats, Bools]:
     if recipe.combine == "uniform":
         return np.ones(len(seen.y)), np.ones(len(seen.y), dtype=bool)
     if recipe.combine == "evidence":
         nothing = replace(seen, x=np.zeros((len(seen.y), 0)))
-        weighting = assessed(nothing, recipe=recipe, predictions=held_out(name, seen)).weighting
+        weighting = assessed(nothing, recipe=recipe, predictions=held_out(make, seen)).weighting
     else:
         weighting = weigh(q, seen.v, seen.r, recipe=recipe)
     return weighting.sample_weight(), weighting.kept
