@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from anml.lab.cited.outcome import GRID
+from anml.lab.cited.trials import GRID
 from anml.lab.cited.systems import BOUNDS, PEERS, VALUE
 from anml.lab.door import check_experiment
 from anml.lab.layouts import by_system

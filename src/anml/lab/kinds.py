@@ -11,7 +11,6 @@ from anml.lab.bank.conditions import CONDITIONS, make_condition
 from anml.lab.cases import ATTACKS, stream
 from anml.lab.cells import wanted
 from anml.lab.cited import systems as cited
-from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
 from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
 from anml.lab.data import CONTRIBUTED, DATASETS, cifar10n, load_contributed, load_dataset
 from anml.lab.longitudinal import fairness, transfer
@@ -73,7 +72,7 @@ KINDS: dict[str, TrialKind] = {
         approximate.run_trial, CASES, approximate.MEASURES, approximate.WAYS, _modules
     ),
     "cited": TrialKind(
-        cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], OF_SYSTEMS,
+        cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], cited.MEASURES,
         cited.PEERS, attacks=ON_SYSTEMS,
     ),
     "longitudinal": TrialKind(
