@@ -18,8 +18,8 @@ from anml.core.people.pair_kinds import KINDS, one_answer
 from anml.core.people.pairs import fit_pairs
 from anml.core.people.verdicts import ENOUGH_ROWS, discovered
 from anml.core.people.words import ACCUSED
-from anml.lab.cases import stream
 from anml.lab.pairs import INFORMED, SESSIONS, load_pairs, planted
+from anml.lab.spec import stream
 
 MADE = ("", "reversed", "taste", "coin", "first")
 BINS = ((10, 14), (15, 19), (20, 29), (30, 10**6))

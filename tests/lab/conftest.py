@@ -4,9 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anml.lab.data import contributed
 from anml.lab.expressions import Results
-from anml.lab.seen import Case
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import Experiment, parse
 
 
@@ -61,10 +60,13 @@ def crowd() -> Case:
         "cat": np.where(np.arange(60) % 3 == 0, other, truth),
         "dan": rng.choice(["up", "down"], 60),
     }
-    return contributed(
-        np.tile(x, (4, 1)), np.concatenate(list(said.values())), np.repeat(list(said), 60), x, truth,
-        np.tile(truth, 4), item=np.tile(np.arange(60), 4), best=np.tile(truth, 4),
-    )  # fmt: skip
+    given, who, item = (
+        np.concatenate(list(said.values())),
+        np.repeat(list(said), 60),
+        np.tile(np.arange(60), 4),
+    )
+    right = np.tile(truth, 4)
+    return Case(Seen(np.tile(x, (4, 1)), given, 2, who, item), Truth(x, truth, right, best=right))
 
 
 @pytest.fixture(scope="module")

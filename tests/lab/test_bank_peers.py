@@ -41,7 +41,7 @@ def test_nobody_is_dropped_where_all_agree_alike(monkeypatch):
 
 def test_cleanlab_drops_what_a_forest_contradicts(flips):
     outcome = peers.cleanlab(flips.seen)
-    wrong = flips.truth.wrong
+    wrong = flips.wrong
     assert (~outcome.kept)[wrong].mean() > 0.7
     assert (~outcome.kept)[~wrong].mean() < 0.2
 

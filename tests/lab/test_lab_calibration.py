@@ -7,7 +7,7 @@ from anml.core.calibration import from_columns, ranking, reliability
 from anml.lab.belief import believed
 from anml.lab.cases import make_case
 from anml.lab.cells import cells_of
-from anml.lab.kinds import KINDS, run_block
+from anml.lab.kinds import MEASURES, run_block
 from anml.lab.measures import BINS
 from anml.lab.spec import parse
 
@@ -30,7 +30,7 @@ def test_rows_are_of_recipes_that_say_p_correct(rows):
     assert [(row["trial"], row["bad"], row["method"]) for row in rows] == [
         (0, "0.1", "evidence"), (0, "0.3", "evidence"),
     ]  # fmt: skip
-    assert all(set(row) == {"trial", "bad", "method", *KINDS["calibration"].metrics, *BINS} for row in rows)
+    assert all(set(row) == {"trial", "bad", "method", *MEASURES["calibration"], *BINS} for row in rows)
 
 
 def test_a_row_is_what_is_believed_of_its_case(experiment, rows):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from anml.core.errors import InputError
-from anml.lab.cases import ATTACKS, CREDENTIALS, make_case, split, stream
+from anml.lab.cases import ATTACKS, CREDENTIALS, make_case, split
 from anml.lab.data import load_dataset
 from anml.lab.door import ON_NUMBERS
 from anml.lab.seen import Case
-from anml.lab.spec import Setting
+from anml.lab.spec import Setting, stream
 
 ON_CLASSES = [name for name in ATTACKS if name not in ON_NUMBERS]
 

@@ -43,7 +43,7 @@ def test_every_peer_learns_from_a_good_crowd(name, crowd):
 
 @pytest.mark.parametrize("name", list(peers.PEERS))
 def test_where_labels_do_not_overlap_votes_do_not_apply(name, crowd):
-    hidden = replace(crowd.truth, best=None, y=None, wrong=None)
+    hidden = replace(crowd.truth, best=None, y=None)
     answer = peers.PEERS[name](replace(crowd, seen=replace(crowd.seen, item=None), truth=hidden))
     assert (answer is None) == (name != "cleanlab")
 
@@ -59,7 +59,7 @@ def test_truth_is_for_bounds_alone(name, crowd):
     """What a peer answers may not change when the truth is hidden from it."""
     if name == "Dawid-Skene":
         pytest.importorskip("crowdkit", reason="needs crowd-kit")
-    untold = replace(crowd, truth=replace(crowd.truth, best=None, y=None, wrong=None))
+    untold = replace(crowd, truth=replace(crowd.truth, best=None, y=None))
     seen, hidden = (peers.PEERS[name](case) for case in (crowd, untold))
     assert (seen.predicted == hidden.predicted).all()
     assert (seen.quality == hidden.quality).all()

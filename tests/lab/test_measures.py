@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.weigh import RECIPES
-from anml.lab.bank.run import LEARNERS, MEASURES, learner, measures, weighed
+from anml.lab.bank.run import LEARNERS, learner, measures, weighed
+from anml.lab.kinds import MEASURES as OF_KINDS
 from anml.lab.measures import (
     Answer,
     called,
@@ -23,6 +24,8 @@ from anml.lab.measures import (
     side_by_side,
 )
 from anml.lab.seen import Case, Seen, Trigger, Truth
+
+MEASURES = OF_KINDS["bank"]
 
 
 class Sure:

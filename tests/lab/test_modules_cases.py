@@ -35,8 +35,8 @@ def test_a_case_is_a_function_of_its_seed_and_bad_rows_are_of_bad_contributors(n
     assert torch.equal(one.seen.x, two.seen.x)
     assert (one.seen.y == two.seen.y).all()
     assert not torch.equal(one.seen.x, other.seen.x)
-    assert (one.seen.contributor[one.truth.wrong] < BAD).all()
-    assert 0.15 < one.truth.wrong.mean() < 0.4
+    assert (one.seen.contributor[one.wrong] < BAD).all()
+    assert 0.15 < one.wrong.mean() < 0.4
     assert make_module(name)(one.seen.x[:3]).shape == (3, len(SETS[name.split("-")[0]].alike))
     assert (one.truth.trigger is not None) == name.endswith("backdoor")
 
@@ -63,7 +63,7 @@ def test_shapes_credentials_and_the_test_part(name):
     assert len(case.truth.x_test) == len(case.truth.y_test) == TEST
     assert set(np.unique(case.seen.contributor)) == set(range(PEOPLE))
     assert ((case.seen.v >= 0.2) & (case.seen.v <= 0.95)).all()
-    assert (case.truth.wrong == (case.seen.y != case.truth.y)).all()
+    assert (case.wrong == (case.seen.y != case.truth.y)).all()
     # Only who fakes credentials shows good ones.
     shown = case.seen.v[case.seen.contributor < BAD].mean()
     assert (shown > 0.65) == name.endswith("faked")
@@ -73,7 +73,7 @@ def test_shapes_credentials_and_the_test_part(name):
 def test_alike_is_the_class_that_looks_alike(name):
     case = make_case(name, 0)
     alike = SETS[name.split("-")[0]].alike
-    assert (case.seen.y[case.truth.wrong] == alike[case.truth.y[case.truth.wrong]]).all()
+    assert (case.seen.y[case.wrong] == alike[case.truth.y[case.wrong]]).all()
     assert (alike[alike] == np.arange(len(alike))).all()
     assert (alike != np.arange(len(alike))).all()
 
@@ -83,7 +83,7 @@ def test_those_who_see_things_in_another_light_are_honest(name):
     case, plain = make_case(name, 0), make_case(name.replace("shift", "flip"), 0)
     assert torch.equal(case.seen.x, case.bound[0])
     assert case.seen.x.shape == plain.seen.x.shape
-    assert not case.truth.wrong[case.seen.contributor >= BAD].any()
+    assert not case.wrong[case.seen.contributor >= BAD].any()
 
 
 def test_rows_with_a_backdoor_are_of_the_other_classes():
@@ -98,6 +98,6 @@ def test_a_table_has_as_many_rows_as_its_name_says_and_bad_ones_are_flipped():
     case, again = make_case(TABLES[0], 1), make_case(TABLES[0], 1)
     assert torch.equal(case.seen.x, again.seen.x)
     assert (len(case.seen.y), len(case.truth.y_test)) == (600, TABLE_TEST)
-    assert (case.truth.wrong == (case.seen.y != case.truth.y)).all()
-    assert (case.seen.contributor[case.truth.wrong] < BAD).all()
+    assert (case.wrong == (case.seen.y != case.truth.y)).all()
+    assert (case.seen.contributor[case.wrong] < BAD).all()
     assert make_module(TABLES[0])(case.seen.x[:2]).shape == (2, 7)

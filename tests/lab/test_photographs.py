@@ -14,7 +14,7 @@ def test_people_err_as_often_as_their_sets_do(real_data):
     rates = [float((data[name] != data["clean_label"]).mean()) for name in LABEL_SETS]
     for place, rate in enumerate(rates):
         theirs = case.seen.contributor == place
-        assert abs(float(case.truth.wrong[theirs].mean()) - rate) < 0.08
+        assert abs(float(case.wrong[theirs].mean()) - rate) < 0.08
     assert case.truth.trigger is None
     assert (case.seen.v == 1).all()
     assert (case.seen.r == 1).all()

@@ -35,7 +35,7 @@ def test_measures_by_hand(crowd):
     assert (found["accuracy"], found["calibration"], found["ranking"]) == (100, 0, 1)
     assert found["correlation"] > 0.99
     assert found["count_9"] == right.sum()
-    unknown = replace(crowd, truth=replace(crowd.truth, y=None, wrong=None))
+    unknown = replace(crowd, truth=replace(crowd.truth, y=None))
     assert measures(unknown, answer) == {"accuracy": 100}
 
 

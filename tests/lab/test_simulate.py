@@ -3,9 +3,9 @@
 import pytest
 
 from anml.core.signals.track_record import DAY, Scored
+from anml.lab.kinds import MEASURES
 from anml.lab.longitudinal.simulate import (
     FOUND,
-    MEASURES,
     ROUNDS,
     RULES,
     TURN,
@@ -79,7 +79,7 @@ def test_measures_by_hand():
     for made, r in ((good, 1.0), (bad, 0.5)):
         made.r = dict.fromkeys(range(ROUNDS), r)
     found = _measures([good, bad], [10.0] * ROUNDS, [20.0] * ROUNDS)
-    assert set(MEASURES) - set(found) == {"start"}
+    assert set(MEASURES["longitudinal"]) - set(found) == {"start"}
     assert (found["error"], found["harm"], found["honest_low"]) == (10, 20, 0)
     assert found["paid_bad"] == pytest.approx(100 / 3)
     # 1 of 1 and 0.5 of 0.2: off by 0 and by 0.3.

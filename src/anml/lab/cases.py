@@ -1,7 +1,6 @@
 """Cases made from a setting; each purpose has its own randomness, so that conditions compare in pairs."""
 
 import hashlib
-import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,12 +14,7 @@ from anml.core.signals.temporal import Decay
 from anml.gradients.crossfit import standardise
 from anml.lab.data import Dataset, load_dataset
 from anml.lab.seen import Case, Seen, Truth
-from anml.lab.spec import Setting
-
-
-def stream(seed: int, trial: int, purpose: str, dataset: str) -> np.random.Generator:
-    """Randomness for one purpose in one trial, whatever the condition."""
-    return np.random.default_rng([seed, trial, zlib.crc32(purpose.encode()), zlib.crc32(dataset.encode())])
+from anml.lab.spec import Setting, stream
 
 
 def digest(*parts: Any) -> str:

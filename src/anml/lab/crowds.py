@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,6 @@ from anml.core.checks import Bools, Floats, Ints, as_codes
 from anml.core.people.consensus import join_posteriors
 from anml.core.people.words import ACCUSED, RELIABLE, VERDICTS
 from anml.lab.belief import assessed
-from anml.lab.cases import stream
 from anml.lab.data import crowd_of, load_contributed
 from anml.lab.measures import FOUND, Answer, Measured, called, of_items, percent, side_by_side
 from anml.lab.real import needed
@@ -20,10 +18,6 @@ from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found
 
 CROWDS = ("dogs", "companies", "music_genre", "weather_sentiment")
-MEASURES = (
-    *("consensus", "calibration", "cover", "width", "fine", "fine_accused", "fine_reliable"),
-    *("bad", "bad_found", "bad_reliable", "seconds"),
-)
 ENOUGH = 10
 
 
@@ -46,7 +40,7 @@ def load_crowd(name: str) -> Case:
 def crowd(x: Floats, y: Ints, who: Ints, item: Ints, truth: Ints, classes: int) -> Case:
     """Labels of items by people, whose names are in the order of their codes; and the truth of each row."""
     names = np.char.zfill(who.astype(str), 9)
-    return Case(Seen(x, y, classes, names, item), Truth(y=truth, wrong=np.asarray(y != truth)))
+    return Case(Seen(x, y, classes, names, item), Truth(y=truth))
 
 
 def right_of(case: Case) -> Ints:
@@ -94,9 +88,7 @@ METHODS: dict[str, Callable[[Case], Answer]] = {
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the methods on one crowd."""
-    case = load_crowd(at.setting.dataset)
-    seed = int(stream(at.experiment.seed, at.trial, "known", at.setting.dataset).integers(2**31))
-    case = replace(case, seen=replace(case.seen, seed=seed))
+    case = load_crowd(at.setting.dataset).seeded(int(at.rng("known").integers(2**31)))
     return side_by_side(methods, lambda method: METHODS[method](case), partial(measures, case))
 
 

@@ -160,17 +160,8 @@ def _weather_sentiment(rng: np.random.Generator) -> Case:
 
 def _joined(rows: pl.DataFrame, x: Floats, x_test: Floats, y_test: pl.Series) -> Case:
     label, contributor, truth = (_texts(rows[name]) for name in ("label", "contributor", "truth"))
-    return contributed(x, label, contributor, x_test, _texts(y_test), truth, item=rows["item"].to_numpy())
-
-
-def contributed(
-    x: Floats, y: Array, contributor: Array, x_test: Floats, y_test: Array, right: Array | None = None,
-    item: Array | None = None, best: Array | None = None,
-) -> Case:  # fmt: skip
-    """One row per contributed label; what is right is not known of every set."""
-    seen = Seen(x, y, len(np.unique(y)), contributor, item)
-    wrong = None if right is None else np.asarray(y != right)
-    return Case(seen, Truth(x_test, y_test, right, wrong, best=best))
+    seen = Seen(x, label, len(np.unique(label)), contributor, rows["item"].to_numpy())
+    return Case(seen, Truth(x_test, _texts(y_test), truth))
 
 
 def _texts(values: Any) -> Array:
@@ -195,10 +186,9 @@ def _cifar10n(rng: np.random.Generator) -> Case:
     truth = data["clean_label"].astype(np.int64)
     drawn = rng.integers(0, len(sets), len(truth))
     x, x_test = (data[part] * data["scale"].astype(np.float64) for part in ("X_train", "X_test"))
-    return contributed(
-        x, sets[drawn, np.arange(len(truth))], np.array(LABEL_SETS)[drawn], x_test,
-        data["y_test"].astype(np.int64), truth, best=sets[int((sets == truth).mean(axis=1).argmax())],
-    )  # fmt: skip
+    best = sets[int((sets == truth).mean(axis=1).argmax())]
+    seen = Seen(x, sets[drawn, np.arange(len(truth))], 10, np.array(LABEL_SETS)[drawn])
+    return Case(seen, Truth(x_test, data["y_test"].astype(np.int64), truth, best=best))
 
 
 def _heart_disease(hospital: str, rng: np.random.Generator) -> Case:
@@ -209,7 +199,7 @@ def _heart_disease(hospital: str, rng: np.random.Generator) -> Case:
     where = _texts(frame["hospital"])
     train = where != hospital
     x = np.where(np.isnan(x), np.nanmedian(x[train], axis=0), x)
-    return contributed(x[train], y[train], where[train], x[~train], y[~train])
+    return Case(Seen(x[train], y[train], 2, where[train]), Truth(x[~train], y[~train]))
 
 
 CONTRIBUTED: dict[str, Callable[[np.random.Generator], Case]] = {

@@ -6,8 +6,9 @@ from typing import Any
 from anml.lab.bank.run import LEARNERS
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
+from anml.lab.kinds import MEANING
 from anml.lab.spec import Experiment, words
-from anml.lab.tables import aligned, legend, over_all, tables
+from anml.lab.tables import aligned, over_all, tables
 
 # Means that differ by less are the same; whoever is within the second is counted as near the best.
 TIE, CLOSE = 0.05, 1.0
@@ -158,5 +159,7 @@ def laid_out(experiment: Experiment, entry: dict[str, Any]) -> list[str]:
 
 def explained(experiment: Experiment) -> list[str]:
     """How to read what is laid out: its lines and columns, and each metric in words."""
-    how, *metrics = legend(experiment)
+    lines = f"lines are values of {', '.join(experiment.axes)}; " if experiment.axes else ""
+    how = f"{lines}columns are methods; means over trials ± half of the 95% interval"
+    metrics = [f"{name}: {MEANING[name]}" for name in experiment.metrics if name in MEANING]
     return [READ.get(experiment.kind, how), *metrics]

@@ -16,7 +16,6 @@ from anml.core.people.pair_kinds import KINDS
 from anml.core.people.pair_people import habits, judges, varies_by, words_for
 from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, VERDICTS
-from anml.lab.cases import stream
 from anml.lab.data import needed_file
 from anml.lab.measures import Answer, Measured, called, ranked, side_by_side
 from anml.lab.real import needed
@@ -85,13 +84,6 @@ SESSIONS = ("melodies", "arguments", *(f"topic {number}" for number in range(1, 
 # What judges are made: choose by a coin, always the first, the worse, by a rule that has nothing to do with
 # the candidates, by a taste of their own; or are copied by other accounts.
 JUDGES = ("coin", "first", "reversed", "rule", "taste", "copies")
-MEASURES = (
-    *("loss", "calibration", "ranked", "honest", "honest_accused", "few_accused", "established"),
-    *("established_known", "informed", "informed_found", "taste_guessing"),
-    *(name for kind in JUDGES for name in (kind, f"{kind}_found")),
-    "seconds",
-)
-
 # Share of the judges with enough comparisons who are replaced, how many are enough, and parts held out.
 SHARE, LEAST, FOLDS = 0.13, 10, 5
 MANY, COPIES = 20, 3
@@ -259,6 +251,5 @@ def measures(case: Case, answer: Answer) -> Measured:
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the methods on one session."""
-    name = at.setting.dataset
-    case = planted(load_pairs(name), stream(at.experiment.seed, at.trial, "planted", name))
+    case = planted(load_pairs(at.setting.dataset), at.rng("planted"))
     return side_by_side(methods, lambda method: METHODS[method](case.seen), partial(measures, case))

@@ -6,7 +6,6 @@ Each trains the same learner. crowd-kit and cleanlab come with the extra `peers`
 import importlib
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,14 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from anml.core.checks import Array, Floats, Ints
 from anml.core.domain import Recipe
 from anml.core.errors import UnsupportedError
-from anml.lab.cases import stream
 from anml.lab.data import load_contributed
 from anml.lab.measures import Answer, Measured, of_labels, of_quality, percent, side_by_side
 from anml.lab.seen import Case, Seen
 from anml.lab.spec import At, Found
 
 FOLDS = 5
-MEASURES = ("accuracy", "correlation", "ranks", "calibration", "gap", "ranking")
 
 
 def learner() -> Any:
@@ -172,10 +169,8 @@ PEERS: dict[str, Callable[[Case], Answer | None]] = {
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the methods that apply to a set of contributions."""
-    name, seed, recipes = at.setting.dataset, at.experiment.seed, at.experiment.methods
-    case = load_contributed(name, stream(seed, at.trial, "labels", name))
-    drawn = int(stream(seed, at.trial, "network", name).integers(2**31))
-    case = replace(case, seen=replace(case.seen, seed=drawn))
+    recipes, case = at.experiment.methods, load_contributed(at.setting.dataset, at.rng("labels"))
+    case = case.seeded(int(at.rng("network").integers(2**31)))
     return side_by_side(
         methods,
         lambda method: with_recipe(case, recipes[method]) if method in recipes else PEERS[method](case),

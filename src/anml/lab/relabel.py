@@ -12,7 +12,6 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.consensus import equal_voices, join_posteriors
 from anml.core.queue import order
 from anml.lab.belief import assessed
-from anml.lab.cases import stream
 from anml.lab.crowds import load_crowd, right_of
 from anml.lab.measures import Measured
 from anml.lab.real import learner, needed
@@ -23,7 +22,6 @@ SETS = {"music": "music_genre", "dogs": "dogs"}
 # What an answer is: the right label, or one more label of the crowd.
 SCENARIOS = tuple(f"{name}-{answer}" for name in SETS for answer in ("truth", "crowd"))
 ORDERS = ("anml", "random", "activelab")
-MEASURES = ("answers", "half", "area", "end")
 # Answers between two audits, and in all where they are labels, as shares of the items; and the goal.
 BATCH, MOST, GOAL = 0.1, 1.5, 0.99
 
@@ -33,8 +31,7 @@ def run_trial(at: At, methods: list[str]) -> Found:
     name, answer = at.setting.dataset.split("-")
     case = load_crowd(SETS[name])
     for way in methods:
-        rng = stream(at.experiment.seed, at.trial, "relabel", at.setting.dataset)
-        yield way, (with_truth if answer == "truth" else with_labels)(case, way, rng)
+        yield way, (with_truth if answer == "truth" else with_labels)(case, way, at.rng("relabel"))
 
 
 def with_truth(case: Case, way: str, rng: np.random.Generator) -> Measured:

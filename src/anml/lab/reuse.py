@@ -12,15 +12,14 @@ from sklearn.linear_model import LogisticRegression
 from anml.core import attacks
 from anml.core.checks import Floats, Ints
 from anml.core.signals.temporal import ContextDecay, Decay
-from anml.lab.cases import stream
 from anml.lab.data import load_dataset
 from anml.lab.measures import Measured, harm, of_test
 from anml.lab.seen import Case, Seen, Truth
+from anml.lab.spec import stream
 
 # How many works have a record of reuse.
 WORKS = {"many": 2_000, "some": 200, "few": 20}
 WAYS = ("none", "of the source", "of the destination", "by type", "learned", "true")
-MEASURES = ("error", "harm", "off")
 # Weights of source, destination and relation, by whose clock rules.
 TRUE = {
     "source": (0.8, 0.1, 0.1),
@@ -62,7 +61,7 @@ def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
 def _trained(case: Case, weight: Floats) -> Measured:
     """Test error of a model of weighted labels, and the weight on stale ones."""
     model = LogisticRegression(C=0.1, max_iter=300).fit(case.seen.x, case.seen.y, sample_weight=weight)
-    return {**of_test(case, model.predict), "harm": harm(weight, case.truth.wrong)}
+    return {**of_test(case, model.predict), "harm": harm(weight, case.wrong)}
 
 
 # Domains that arrive, the years between them, labels of each, and works a year that are on record.
@@ -71,7 +70,6 @@ ARRIVALS, EVERY, LABELS, ON_RECORD = 4, 3.0, 300, 20
 CLOCKS = {"slow": ("source",), "fast": ("destination",), "mixed": ("source", "destination")}
 PARTS = (SCIENCE, NEWS, LEARNING)
 SHIFT_WAYS = ("none", "given", "by type", "learned as one", "learned", "true")
-SHIFT_MEASURES = (*MEASURES, "off_new")
 
 
 def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, Measured]:
@@ -109,7 +107,7 @@ def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
             off = [np.abs(t(a) - s(a)).mean() for t, s, a in zip(set_by[way], true, grids, strict=False)]
             years.append(_trained(case, weight) | {"off": float(np.mean(off)), "off_new": float(off[-1])})
     return {
-        way: {name: float(np.mean([year[name] for year in years])) for name in SHIFT_MEASURES}
+        way: {name: float(np.mean([year[name] for year in years])) for name in years[0]}
         for way, years in found.items()
     }
 

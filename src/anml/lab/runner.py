@@ -16,13 +16,13 @@ from anml.core.checks import one_of, whole
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.lab import store
-from anml.lab.cases import split, stream
+from anml.lab.cases import split
 from anml.lab.cells import cells_of, version_of
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import within
 from anml.lab.kinds import KINDS, run_block
-from anml.lab.spec import EXPERIMENT, Experiment
+from anml.lab.spec import EXPERIMENT, Experiment, stream
 from anml.lab.store import Done
 
 

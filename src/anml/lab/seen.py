@@ -90,9 +90,10 @@ class Trigger(NamedTuple):
 class Truth:
     """What is true, for scoring and for bounds: of rows, right labels, and which are wrong or of bad people.
 
-    `group` says what the contributor of a row is, where there are several kinds; `clean` are rows and labels
-    before an attack on them; `best` are labels of the best contributor, where one labelled everything. The
-    test part has right labels, or numbers without noise; `unit` takes errors of numbers back to their scale.
+    What is `wrong` is said where it is not just what differs from the right labels. `group` is what the
+    contributor of a row is, where there are several kinds; `clean` are rows and labels before an attack on
+    them; `best` are labels of the best contributor, where one labelled everything. The test part has right
+    labels, or numbers without noise; `unit` takes errors of numbers back to their scale.
     """
 
     BY_ROW = ("y", "wrong", "bad", "group", "best")
@@ -117,14 +118,23 @@ class Case:
     truth: Truth
 
     @property
+    def wrong(self) -> Bools:
+        """Labels that are wrong: that are not the right ones, unless more is known."""
+        return np.asarray(self.seen.y != self.truth.y if self.truth.wrong is None else self.truth.wrong)
+
+    @property
     def right(self) -> Bools:
         """Labels that are right."""
-        return np.asarray(~self.truth.wrong)
+        return ~self.wrong
 
     @property
     def bad(self) -> Bools:
         """Contributors who are bad."""
         return self.seen.of_person(self.truth.bad)
+
+    def seeded(self, seed: int) -> Self:
+        """The same, where methods draw from another seed."""
+        return replace(self, seen=replace(self.seen, seed=seed))
 
     @property
     def bound(self) -> tuple[Any, Array]:

@@ -5,7 +5,6 @@ from itertools import chain, combinations
 from typing import Any
 
 from anml.lab.claims import near
-from anml.lab.kinds import MEANING
 from anml.lab.spec import Experiment
 
 # More columns than this do not fit on a page; a column for each metric is taken all the same.
@@ -175,13 +174,6 @@ def tables(entry: dict[str, Any]) -> list[str]:
         rows = [row for row in entry["rows"] if row["metric"] == metric and row["ours"] is not None]
         lines += ["", *_of_metric(metric, rows)] if rows else []
     return lines[1:]
-
-
-def legend(experiment: Experiment) -> list[str]:
-    """How to read the tables of an experiment: its lines and columns, and each metric in words."""
-    lines = f"lines are values of {', '.join(experiment.axes)}; " if experiment.axes else ""
-    how = f"{lines}columns are methods; means over trials ± half of the 95% interval"
-    return [how, *(f"{name}: {MEANING[name]}" for name in experiment.metrics if name in MEANING)]
 
 
 def _of_metric(metric: str, rows: list[dict[str, Any]]) -> list[str]:

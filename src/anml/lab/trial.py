@@ -59,7 +59,6 @@ Row = dict[str, Any]
 # A trial, and a condition: its labels, its setting, and the methods to run there.
 Place = tuple[int, tuple[Key, tuple[Setting, list[str]]]]
 
-MEASURES = ("error", "precision", "kept", "rho_c", "rho_d", "uniform_branch", "doubtful", "krum_branch")
 TIERS = ("attacker", "novice", "intermediate", "expert")
 # Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
 PROGRAM = {"cpu": 48, "cuda": 1024}

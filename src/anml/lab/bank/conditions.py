@@ -4,7 +4,6 @@ What each is, in words, is in `words.toml`.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -162,5 +161,4 @@ CONDITIONS: dict[str, Make] = {
 
 def make_condition(name: str, seed: int) -> Case:
     """Make a condition by name; the same seed gives the same rows, and is that of every method."""
-    case = CONDITIONS[one_of("condition", name, CONDITIONS)](seed)
-    return replace(case, seen=replace(case.seen, seed=seed))
+    return CONDITIONS[one_of("condition", name, CONDITIONS)](seed).seeded(seed)

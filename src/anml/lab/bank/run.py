@@ -104,11 +104,6 @@ PEERS = (*BLIND, *TOLD)
 # Trees of the final forests.
 TREES = 40
 LEARNERS = ("lr", "rf")
-MEASURES = (
-    *("error_lr", "error_rf", "right_dropped", "wrong_kept"),
-    *("honest_convicted", "honest", "honest_reliable", "liars_found", "liars", "liars_reliable"),
-    *("calibration", "ranking", "attack_lr", "attack_rf", "seconds"),
-)
 
 
 def learner(name: str, numeric: bool, seed: int) -> Any:

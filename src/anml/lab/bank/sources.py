@@ -1,7 +1,6 @@
 """Where the rows of the bank's conditions come from: features and right labels, to train and to test on."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -140,5 +139,5 @@ def told(
     """The condition in which contributors give these labels of these rows; `more` is seen as well."""
     seen = Seen(rows.x, label, 1 if numeric else int(max(label.max(), rows.y.max())) + 1, contributor, **more)
     theirs = np.isin(contributor, list(bad))
-    truth = Truth(rows.x_test, rows.y_test, rows.y, np.asarray(label != rows.y), theirs, trigger=trigger)
-    return Case(seen, truth if clean is None else replace(truth, clean=(clean.x, clean.y)))
+    before = None if clean is None else (clean.x, clean.y)
+    return Case(seen, Truth(rows.x_test, rows.y_test, rows.y, bad=theirs, clean=before, trigger=trigger))

@@ -45,10 +45,6 @@ VALUE = (*CONTRIBUTORS, *(f"{name}, rows" for name in ROWS))
 TRAINING = (*WAYS, *(f"{name}, contributors" for name in WAYS))
 BOUNDS = ("oracle", "federated oracle")
 PEERS = (*RULES, *VALUE, *TRAINING, *BOUNDS)
-MEASURES = (
-    *("error", "error_natural", "backdoor", "precision", "honest_lost", "ranked", "paid_bad", "lr"),
-    "seconds",
-)
 NEEDS, REFERENCES = words("needs"), words("references")
 
 

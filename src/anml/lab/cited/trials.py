@@ -11,10 +11,10 @@ import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.lab.cases import ATTACKS as ON_LABELS
-from anml.lab.cases import make_case, stream
+from anml.lab.cases import make_case
 from anml.lab.measures import Predict
 from anml.lab.seen import Case, Seen, Trigger
-from anml.lab.spec import Setting
+from anml.lab.spec import Setting, stream
 
 # Rows of the server's clean set, at most, and which part of the test rows that may be.
 ROOT, OF_TEST = 100, 3

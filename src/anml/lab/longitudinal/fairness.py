@@ -20,12 +20,11 @@ from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.core.weigh import RECIPES, weigh_signals
 from anml.lab.belief import assessed
-from anml.lab.cases import stream
 from anml.lab.data import load_dataset
 from anml.lab.longitudinal.simulate import CHECKED, WEEK, event
 from anml.lab.measures import Measured
 from anml.lab.seen import Case, Seen, Truth
-from anml.lab.spec import At, Found
+from anml.lab.spec import At, Found, stream
 
 ROUNDS, BEFORE = 6, 20
 
@@ -48,7 +47,6 @@ WHO = np.repeat(np.arange(len(GROUPS)), [group.people for group in GROUPS.values
 JOINED = np.array([group.joined for group in GROUPS.values()])[WHO]
 # The class that hardly anybody else has, and how often it comes to the others.
 RARE, SELDOM = 9, 0.1
-MEASURES = ("weight", "pay", "pay_first", "pay_last", "share")
 NO_FLOOR = replace(TrackRule(), floor=ColdStart(0.4, 0))
 
 
@@ -175,6 +173,9 @@ def _measures(got: Array) -> dict[str, Measured]:
     for at, (name, group) in enumerate(GROUPS.items()):
         worth, weight, pay = got[group.joined :, :, at == WHO].sum(axis=2).T
         total, first, last = worth.sum(), pay[0] / worth[0], pay[-1] / worth[-1]
-        each = (weight.sum() / total, pay.sum() / total, first, last, pay.mean())
-        found[name] = {metric: 100 * float(value) for metric, value in zip(MEASURES, each, strict=True)}
+        each = {
+            "weight": weight.sum() / total, "pay": pay.sum() / total, "pay_first": first, "pay_last": last,
+            "share": pay.mean(),
+        }  # fmt: skip
+        found[name] = {metric: 100 * float(value) for metric, value in each.items()}
     return found

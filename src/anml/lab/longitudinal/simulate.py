@@ -26,7 +26,6 @@ TURN, CARELESS, BAD = 15, 0.1, 0.25
 RULES = (
     "uniform", "as given", "internal", "external", "ledger", "ledger, no floor", "ledger, faster", "Kang",
 )  # fmt: skip
-MEASURES = ("error", "harm", "off", "found", "honest_low", "start", "paid_bad")
 # Images that each account labels in a round, the share of labels that is checked, and days between rounds.
 LABELS, CHECKED, WEEK = 10, 0.1, 7
 RIDGE, TEST = 5.0, 500
@@ -120,7 +119,7 @@ def simulate(scenario: str, rule: str, seed: int, trial: int) -> Measured:
             _learn(account, rule, number, agrees, batch.right, rng)
             world.add(batch.seen, account.r[number])
         weight = np.repeat([account.r[number] for account in here], LABELS)
-        on_wrong.append(harm(weight, np.concatenate([batch.truth.wrong for batch in batches])))
+        on_wrong.append(harm(weight, np.concatenate([batch.wrong for batch in batches])))
         errors.append(world.error())
         if number < ROUNDS - 1:
             accounts += [_whitewashed(a, number) for a in here if a.r[number] < a.person.leaves_below]

@@ -13,12 +13,11 @@ from scipy.stats import norm
 
 from anml.core.checks import Floats
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay
-from anml.lab.cases import stream
 from anml.lab.longitudinal.simulate import WEEK, World, event
 from anml.lab.measures import Measured, harm, rank_correlation
+from anml.lab.spec import stream
 
 WAYS = ("none", "level", "full", "learned", "known")
-MEASURES = ("off", "start", "ranks", "harm", "error")
 # Accounts with records in both domains, and accounts that come from the first; batches on record in each.
 VETERANS, COMERS, FIRST, SECOND = 30, 30, 30, 10
 # Rounds in the second domain, labels of a batch that are checked, and the range of skills.
@@ -42,7 +41,7 @@ def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str
     world = World(rng)
     rounds = [[world.labelled(s, rng) for s in skill] for _ in range(ROUNDS)]
     checks = [[float(batch.right[:CHECKED].mean()) for batch in batches] for batches in rounds]
-    wrong = np.array([[batch.truth.wrong for batch in batches] for batches in rounds])
+    wrong = np.array([[batch.wrong for batch in batches] for batches in rounds])
     found = {}
     for way in ways:
         r = np.array([

@@ -24,7 +24,6 @@ from anml.lab.seen import Case
 from anml.lab.spec import At, Found, timed
 
 KEEP = 0.7
-MEASURES = ("ranks", "off", "precision", "error", "seconds", "mebibytes")
 
 
 class Trained:

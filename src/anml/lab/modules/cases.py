@@ -197,7 +197,7 @@ def make_case(name: str, seed: int) -> Case:
     shown = rng.uniform(0.7, 0.95, (2, PEOPLE)) if attack == "faked" else rng.uniform(0.2, 0.6, (2, PEOPLE))
     v, r = np.where(np.arange(PEOPLE) < BAD, shown, honest)[:, who]
     seen = Seen(x, y, classes, who, v=v, r=r, seed=seed)
-    return Case(seen, Truth(test_x, test_y, truth, y != truth, theirs, clean=(clean, truth), trigger=trigger))
+    return Case(seen, Truth(test_x, test_y, truth, bad=theirs, clean=(clean, truth), trigger=trigger))
 
 
 def make_module(name: str) -> nn.Module:
@@ -215,7 +215,7 @@ def _as_people_gave(kind: ModuleKind, rng: np.random.Generator, seed: int) -> Ca
     y = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)[who, row]
     test_y, unknown = rng.integers(0, len(kind.alike), TEST), np.ones(len(y))
     seen = Seen(x, y, len(kind.alike), who, v=unknown, r=unknown, seed=seed)
-    return Case(seen, Truth(kind.draw_test(test_y, rng), test_y, truth, y != truth))
+    return Case(seen, Truth(kind.draw_test(test_y, rng), test_y, truth))
 
 
 def _table(data: Dataset, rows: int, rng: np.random.Generator, seed: int) -> Case:
@@ -226,7 +226,7 @@ def _table(data: Dataset, rows: int, rng: np.random.Generator, seed: int) -> Cas
     wrong = (who < BAD) & (rng.uniform(size=rows) < OFTEN)
     given = attacks.flip_labels(truth, wrong, data.classes, rng)
     seen = Seen(x[:rows], given, data.classes, who, v=unknown, r=unknown, seed=seed)
-    return Case(seen, Truth(x[rows:], y[rows:], truth, wrong, who < BAD))
+    return Case(seen, Truth(x[rows:], y[rows:], truth, bad=who < BAD))
 
 
 def _layers(*widths: int) -> nn.Module:

@@ -83,7 +83,6 @@ def held_out(make: Make, seen: Seen) -> Floats:
 PEERS = ("reweigher", "oracle")
 # Epochs at which the loss on test data is measured.
 LOOKS = (1, 2, 4, 8, EPOCHS)
-MEASURES = ("error", "precision", "kept", "attack", "seconds", *(f"loss_{epoch}" for epoch in LOOKS))
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
