@@ -6,8 +6,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from anml.lab.cited.outcome import GRID
 from anml.lab.cited.systems import BOUNDS, PEERS, VALUE
-from anml.lab.cited.trials import GRID
 from anml.lab.door import check_experiment
 from anml.lab.layouts import by_system
 from anml.lab.runner import run

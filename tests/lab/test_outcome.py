@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.lab.cited.systems import final_models, measured, of_contributors, of_rows
-from anml.lab.cited.trials import GRID, Tuned, make_trial, tuned
+from anml.lab.cited.outcome import GRID, Tuned, final_models, measured, of_contributors, of_rows, tuned
+from anml.lab.cited.trials import make_trial
 from anml.lab.measures import Answer
 from anml.lab.spec import Setting
 

@@ -20,7 +20,8 @@ from anml.aggregate.weighted import weighted
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.federated.clients import Clients, LocalTraining, predicted
 from anml.gradients.mlp import Widths, initialise
-from anml.lab.cited.trials import GRID, Served, tuned
+from anml.lab.cited.outcome import GRID, tuned
+from anml.lab.cited.trials import Served
 from anml.lab.measures import Answer
 
 ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)

@@ -3,16 +3,13 @@
 What systems see (`Served`) is apart from what is true, which scores them and makes the oracle.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.lab.cases import ATTACKS as ON_LABELS
 from anml.lab.cases import make_case
-from anml.lab.measures import Predict
 from anml.lab.seen import Case, Seen, Trigger
 from anml.lab.spec import Setting, stream
 
@@ -134,21 +131,3 @@ def _marked(x: Floats) -> Floats:
 # Attacks beside those on labels, from honest ones to features, labels, and which are wrong.
 MORE = {"copies": _copied, "made-up": _made_up, "backdoor": _planted}
 ATTACKS = (*ON_LABELS, *MORE)
-
-
-# Rates of learning that are tried; of two that do equally well the first is taken.
-GRID = (1e-3, 3e-4, 3e-3)
-
-
-class Tuned(NamedTuple):
-    """The model with the rate that does best on the validation part, and that rate."""
-
-    predict: Predict
-    rate: float
-
-
-def tuned(seen: Served, predicts: Sequence[Predict]) -> Tuned:
-    """Choose one of the models that were trained at the rates of the grid."""
-    wrong = [float((each(seen.held_x) != seen.held_y).mean()) for each in predicts]
-    best = int(np.argmin(wrong))
-    return Tuned(predicts[best], GRID[best])
