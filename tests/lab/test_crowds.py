@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from anml.lab.crowds import CROWDS, METHODS, crowd, load_crowd, measures, truly
+from anml.lab.crowds import CROWDS, METHODS, load_crowd, measures, truly
 from anml.lab.data import DataMissingError
 from anml.lab.measures import Answer
+from anml.lab.seen import Case, Seen, Truth
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def three():
     truth = item % 2
     who = np.repeat([0, 1, 2], [40, 40, 5])
     y = np.where(who == 1, (item // 2) % 2, truth)
-    return crowd(np.zeros((85, 0)), y, who, item, truth, 2)
+    return Case(Seen(np.zeros((85, 0)), y, 2, who.astype(str), item), Truth(y=truth))
 
 
 def test_truly_fine_and_bad(three):

@@ -31,7 +31,7 @@ def test_rows_are_drawn_once_from_their_class(real_data):
     found = np.array([places[row.numpy().tobytes()] for row in x])
     assert (cifar10n()["clean_label"][found] == y).all()
     # The test part is other photographs.
-    assert not any(row.numpy().tobytes() in places for row in photographs.draw_more_photographs(y, rng))
+    assert not any(row.numpy().tobytes() in places for row in photographs.draw_photographs(y, rng, "test"))
 
 
 def test_a_trigger_is_three_features_and_a_pull_is_half_of_the_way(real_data):

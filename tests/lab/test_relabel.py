@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anml.lab.crowds import crowd as crowd_of
 from anml.lab.crowds import load_crowd, right_of
 from anml.lab.kinds import KINDS, run_block
 from anml.lab.relabel import ORDERS, SCENARIOS, SETS, activelab, believed, ranked, with_labels, with_truth
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import catalogue
 
 RELABEL = catalogue("beyond")["relabel"]
@@ -21,9 +21,8 @@ def crowd(items=60, seed=0):
     item = np.repeat(np.arange(items), 3)
     who = np.concatenate([rng.permutation(5)[:3] for _ in range(items)])
     wrong = rng.uniform(size=3 * items) < np.where(who == 0, 0.5, 0.1)
-    return crowd_of(
-        np.zeros((3 * items, 0)), np.where(wrong, 1 - right[item], right[item]), who, item, right[item], 2
-    )
+    y = np.where(wrong, 1 - right[item], right[item])
+    return Case(Seen(np.zeros((3 * items, 0)), y, 2, who.astype(str), item), Truth(y=right[item]))
 
 
 def test_the_kind_runs_and_measures_these():

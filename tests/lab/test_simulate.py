@@ -40,7 +40,6 @@ def test_rules_that_do_not_learn_by_hand():
     assert reputation(account(), "as given", 5) == 0.8
     # Who joins later, or under a new name, is given what somebody new is given.
     assert reputation(account(joined=3), "as given", 5) == 0.4
-    assert reputation(account(born=3), "as given", 5) == 0.4
     assert reputation(account(), "Kang", 5) == 0.5
 
 

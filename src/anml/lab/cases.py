@@ -55,9 +55,14 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
         y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
     tier = scenarios.assign_tiers(bad, rng("tier")) if setting.scenario == "tiers" else None
     if tier is not None:
-        y = _tier_errors(y, tier, data.classes, rng("errors"))
+        # Honest mistakes of legitimate contributors, by tier; attackers are wrong already.
+        chance, errors = np.array([0.0, *(level.wrong for level in scenarios.TIERS[1:])])[tier], rng("errors")
+        y = attacks.flip_labels(y, errors.uniform(size=n) < chance, data.classes, errors)
     v, r = _credentials(setting, bad, tier, rng("credentials"))
-    y, y_test, unit = _units(y, data.y[test]) if data.classes < 2 else (y, data.y[test], 1.0)
+    y_test, unit = data.y[test], 1.0
+    if data.classes == 1:  # in units of their own spread, about their mean
+        centre, unit = float(y.mean()), float(y.std()) or 1.0
+        y, y_test = (y - centre) / unit, (y_test - centre) / unit
     wrong = lies | (y != truth) if data.classes > 1 else turned
     ages = age if np.ptp(Decay(setting.decay)(age)) > 0 else None
     seed = int(rng("network").integers(2**31))
@@ -157,15 +162,3 @@ def _credentials(
     if setting.faked:
         v, r = scenarios.fake_credentials(v, r, bad, rng, share=setting.faked)
     return v, r
-
-
-def _tier_errors(y: Any, tier: Ints, classes: int, rng: np.random.Generator) -> Any:
-    """Honest mistakes of legitimate contributors, by tier; attackers are wrong already."""
-    chance = np.array([0.0, *(level.wrong for level in scenarios.TIERS[1:])])[tier]
-    return attacks.flip_labels(y, rng.uniform(size=len(y)) < chance, classes, rng)
-
-
-def _units(y: Any, y_test: Any) -> tuple[Any, Any, float]:
-    """Numbers in units of their own spread, about their mean, and that unit."""
-    centre, spread = float(y.mean()), float(y.std()) or 1.0
-    return (y - centre) / spread, (y_test - centre) / spread, spread

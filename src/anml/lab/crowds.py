@@ -33,14 +33,9 @@ def load_crowd(name: str) -> Case:
         # Words of a tweet tell little beside twenty labels, and cost much.
         x = data.seen.x if name == "music_genre" else np.zeros((len(label), 0))
     classes, codes = np.unique(np.concatenate([label, truth]).astype(str), return_inverse=True)
-    people, items = as_codes("contributor", who, len(label))[0], as_codes("item", item, len(label))[0]
-    return crowd(x, codes[: len(label)], people, items, codes[len(label) :], len(classes))
-
-
-def crowd(x: Floats, y: Ints, who: Ints, item: Ints, truth: Ints, classes: int) -> Case:
-    """Labels of items by people, whose names are in the order of their codes; and the truth of each row."""
-    names = np.char.zfill(who.astype(str), 9)
-    return Case(Seen(x, y, classes, names, item), Truth(y=truth))
+    items = as_codes("item", item, len(label))[0]
+    seen = Seen(x, codes[: len(label)], len(classes), who.astype(str), items)
+    return Case(seen, Truth(y=codes[len(label) :]))
 
 
 def right_of(case: Case) -> Ints:

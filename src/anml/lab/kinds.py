@@ -25,24 +25,20 @@ from anml.lab.spec import At, Experiment, Found, stream, words
 class TrialKind(NamedTuple):
     """What makes rows in one condition, its data sets, and the methods beside the recipes.
 
-    Kinds with `peers` do not simulate their rows from a setting. `load` loads a data set to see whether it is
+    Kinds with `peers` do not simulate their rows from a setting. `load` loads a data set that may not be
     there. Without `run` the networks of all trials are trained together (`anml.lab.trial`).
     """
 
     run: Callable[[At, list[str]], Found] | None
     data: Collection[str]
     peers: Collection[str] = ()
-    load: Callable[[str], Any] = load_dataset
+    load: Callable[[str], Any] | None = None
     attacks: Collection[str] = ATTACKS
 
 
 def _modules(name: str) -> Any:
     loads = {"cifar10n": cifar10n, "covertype": lambda: load_dataset("covertype")}
     return loads.get(name.partition("-")[0], lambda: None)()
-
-
-def _digits(name: str) -> Any:
-    return load_dataset("digits")
 
 
 def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset") -> Callable[..., Found]:
@@ -53,26 +49,26 @@ def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset")
 
 
 KINDS: dict[str, TrialKind] = {
-    "simulated": TrialKind(None, DATASETS),
+    "simulated": TrialKind(None, DATASETS, load=load_dataset),
     "real": TrialKind(
         real.run_trial, CONTRIBUTED, real.PEERS,
         lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
     "crowds": TrialKind(crowds.run_trial, crowds.CROWDS, crowds.METHODS, crowds.load_crowd),
     "pairs": TrialKind(pairs.run_trial, pairs.SESSIONS, pairs.METHODS, pairs.load_pairs),
-    "calibration": TrialKind(belief.run_trial, DATASETS),
+    "calibration": TrialKind(belief.run_trial, DATASETS, load=load_dataset),
     "bank": TrialKind(bank.run_trial, CONDITIONS, bank.PEERS, lambda name: make_condition(name, 0)),
     "modules": TrialKind(modules.run_trial, CASES, modules.PEERS, _modules),
     "approximations": TrialKind(approximate.run_trial, CASES, approximate.WAYS, _modules),
     "cited": TrialKind(
         cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], cited.PEERS,
-        attacks=ON_SYSTEMS,
+        load_dataset, ON_SYSTEMS,
     ),
-    "longitudinal": TrialKind(longitudinal.run_trial, longitudinal.SCENARIOS, longitudinal.RULES, _digits),
-    "reuse": TrialKind(_replayed(reuse.simulate), reuse.SCENARIOS, reuse.WAYS, _digits),
-    "shift": TrialKind(_replayed(reuse.arriving), reuse.CLOCKS, reuse.SHIFT_WAYS, _digits),
-    "transfer": TrialKind(_replayed(transfer.simulate, "correlation"), ("digits",), transfer.WAYS, _digits),
-    "fairness": TrialKind(fairness.run_trial, fairness.GROUPS, fairness.WAYS, _digits),
+    "longitudinal": TrialKind(longitudinal.run_trial, longitudinal.SCENARIOS, longitudinal.RULES),
+    "reuse": TrialKind(_replayed(reuse.simulate), reuse.SCENARIOS, reuse.WAYS),
+    "shift": TrialKind(_replayed(reuse.arriving), reuse.CLOCKS, reuse.SHIFT_WAYS),
+    "transfer": TrialKind(_replayed(transfer.simulate, "correlation"), ("digits",), transfer.WAYS),
+    "fairness": TrialKind(fairness.run_trial, fairness.GROUPS, fairness.WAYS),
     "relabel": TrialKind(
         relabel.run_trial, relabel.SCENARIOS, relabel.ORDERS,
         lambda name: crowds.load_crowd(relabel.SETS[name.partition("-")[0]]),

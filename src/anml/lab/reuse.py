@@ -47,15 +47,10 @@ def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
     given = attacks.flip_labels(data.y[train], stale, 10, rng)
     truth = Truth(data.x[test] / 16, data.y[test], wrong=stale)
     case = Case(Seen(data.x[train] / 16, given, 10, age=age), truth)
-    before = rng.uniform(0, OLDEST, WORKS[works])
-    reused = rng.poisson(REUSES * true(before))
-    set_by = _set_by(true, before, reused)
-    ages = np.linspace(0, OLDEST, 151)
-    found = {}
-    for way in ways:
-        off = float(np.abs(set_by[way](ages) - true(ages)).mean())
-        found[way] = {**_trained(case, set_by[way](age)), "off": off}
-    return found
+    before, ages = rng.uniform(0, OLDEST, WORKS[works]), np.linspace(0, OLDEST, 151)
+    set_by = _set_by(true, before, rng.poisson(REUSES * true(before)))
+    off = {way: float(np.abs(set_by[way](ages) - true(ages)).mean()) for way in ways}
+    return {way: {**_trained(case, set_by[way](age)), "off": off[way]} for way in ways}
 
 
 def _trained(case: Case, weight: Floats) -> Measured:

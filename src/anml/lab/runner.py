@@ -135,10 +135,12 @@ def _check_splits(experiment: Experiment, missing: list[str]) -> None:
 
 
 def _missing(experiment: Experiment) -> list[str]:
-    missing = []
+    missing, load = [], KINDS[experiment.kind].load
+    if load is None:
+        return []
     for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
         try:
-            KINDS[experiment.kind].load(dataset)
+            load(dataset)
         except DataMissingError:
             missing.append(dataset)
     return missing

@@ -17,7 +17,7 @@ from anml.aggregate.recess import abnormality, recess
 from anml.aggregate.rules import RULES as ALL
 from anml.aggregate.rules import STANDS
 from anml.aggregate.weighted import weighted
-from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.checks import Array, Floats, Ints
 from anml.federated.clients import Clients, LocalTraining, predicted
 from anml.gradients.mlp import Widths, initialise
 from anml.lab.cited.outcome import GRID, tuned
@@ -195,8 +195,3 @@ def aggregated(seen: Served, make: Callable[[Served], Rule], *, says: bool = Tru
     best = found[GRID.index(tuned(seen, predicts).rate)]
     weights = (best.weights / seen.rows)[seen.who]
     return Answer(predicts, quality=best.scores if says else None, weights=weights)
-
-
-def honest_only(bad: Bools) -> Callable[[Served], Rule]:
-    """The mean of honest clients' updates: the bound for rules."""
-    return lambda seen: lambda at: mean(at.updates, at.clients.counts() * ~bad)

@@ -5,13 +5,14 @@ from functools import partial
 
 import numpy as np
 
+from anml.aggregate.mean import mean
 from anml.assess.assess import Assessment
 from anml.core.domain import Recipe
 from anml.core.weigh import weigh_signals, with_every_class
 from anml.lab.belief import assessed
 from anml.lab.cited import outcome as made
 from anml.lab.cited.outcome import WAYS
-from anml.lab.cited.rules import RULES, aggregated, honest_only
+from anml.lab.cited.rules import RULES, aggregated
 from anml.lab.cited.trials import Trial, make_trial
 from anml.lab.cited.values import CONTRIBUTORS, ROWS
 from anml.lab.measures import Answer
@@ -38,7 +39,10 @@ def decided(name: str, case: Trial, setting: Setting) -> Answer:
     if name == "oracle":
         return Answer(kept=case.right & ~case.truth.bad, quality=(~case.bad).astype(np.float64))
     if name == "federated oracle":
-        return aggregated(seen, honest_only(case.bad), says=False)
+        # The mean of honest clients' updates.
+        return aggregated(
+            seen, lambda _: lambda at: mean(at.updates, at.clients.counts() * ~case.bad), says=False
+        )
     if name in RULES:
         return aggregated(seen, RULES[name], says=name != "FedAvg")
     base, _, level = name.rpartition(", ")

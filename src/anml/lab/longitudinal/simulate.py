@@ -46,7 +46,6 @@ class Person:
     changed: bool = False
     good: bool = True
     leaves_below: float = 0.0
-    born: int = 0
 
     def there(self, number: int) -> bool:
         """Whether the account contributes in a round."""
@@ -81,11 +80,6 @@ SCENARIO: dict[str, Callable[[int, float], Person]] = {
     "drift": lambda place, skill: _bad(_drifting),
 }
 SCENARIOS = tuple(SCENARIO)
-
-
-def reborn(person: Person, number: int) -> Person:
-    """A whitewasher under a new name."""
-    return replace(person, joined=number, left=ROUNDS, born=number)
 
 
 @dataclass
@@ -178,7 +172,7 @@ def reputation(account: Account, rule: str, number: int) -> float:
     if rule == "uniform":
         return 1.0
     if rule == "as given":
-        return 0.8 if account.person.born == 0 and account.person.joined == 0 else 0.4
+        return 0.8 if account.person.joined == 0 else 0.4
     if rule == "Kang":
         if not account.good:
             return 0.5
@@ -222,7 +216,7 @@ def _learn(
 def _whitewashed(account: Account, number: int) -> Account:
     """A new account of somebody who leaves a bad name behind."""
     account.person.left = number + 1
-    return Account(reborn(account.person, number + 1))
+    return Account(replace(account.person, joined=number + 1, left=ROUNDS))
 
 
 def _measures(accounts: list[Account], errors: list[float], on_wrong: list[float]) -> Measured:

@@ -1,7 +1,7 @@
 """Pictures, texts, photographs and tables under attack: six of twenty contributors are bad."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -105,17 +105,10 @@ def _scaled() -> tuple[Floats, Floats]:
     return train / spread, data["X_test"].astype(np.float32) / spread
 
 
-def draw_photographs(y: Ints, rng: np.random.Generator) -> Tensor:
-    """Photographs of these classes, from the training part."""
-    return _of_class(_scaled()[0], cifar10n()["clean_label"], y, rng)
-
-
-def draw_more_photographs(y: Ints, rng: np.random.Generator) -> Tensor:
-    """Photographs of these classes, from the test part."""
-    return _of_class(_scaled()[1], cifar10n()["y_test"], y, rng)
-
-
-def _of_class(x: Floats, label: Ints, y: Ints, rng: np.random.Generator) -> Tensor:
+def draw_photographs(y: Ints, rng: np.random.Generator, part: str = "train") -> Tensor:
+    """Photographs of these classes, from the training or the test part."""
+    train = part == "train"
+    x, label = _scaled()[0 if train else 1], cifar10n()["clean_label" if train else "y_test"]
     row = np.zeros(len(y), dtype=np.int64)
     for which in range(len(ALIKE)):
         theirs = np.flatnonzero(y == which)
@@ -148,7 +141,7 @@ SETS = {
         lambda x: torch.where(x >= 40, x - 16, x), Encoder,
     ),
     "cifar10n": ModuleKind(
-        ALIKE, draw_photographs, draw_more_photographs, _pulled(draw_photographs),
+        ALIKE, draw_photographs, partial(draw_photographs, part="test"), _pulled(draw_photographs),
         _stamped(6.0, slice(-3, None)), lambda x: 0.6 * x + 0.3, lambda: _layers(FEATURES, 64, len(ALIKE)),
     ),
 }  # fmt: skip
