@@ -7,9 +7,11 @@ import pytest
 
 from anml.core.domain import Signals
 from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
+from anml.core.signals.track_record import TrackRule
 from anml.lab.kinds import KINDS, MEASURES
 from anml.lab.longitudinal import fairness
 from anml.lab.longitudinal.fairness import GROUPS, JOINED, RARE, ROUNDS, WAYS, WHO
+from anml.lab.longitudinal.simulate import NO_FLOOR, earned
 from anml.lab.spec import catalogue
 
 FAIRNESS = catalogue("beyond")["fairness"]
@@ -72,11 +74,10 @@ def test_of_whom_nothing_can_be_told_is_paid_as_average_while_the_floor_is_on():
 
 @pytest.mark.parametrize(("floor", "r"), [(True, 0.4), (False, 0.1)])
 def test_the_floor_lifts_r_of_newcomers_who_did_badly(floor, r):
-    person = of_group("bad newcomers")[0]
     events = [fairness._event(n, np.zeros(300, dtype=bool), None, np.random.default_rng(0))
               for n in range(2, 6)]  # fmt: skip
-    way = WAYS["product, all kept"]._replace(floor=floor)
-    found_r = fairness._reputation(person, events, 6, way)
+    rule = TrackRule() if floor else NO_FLOOR
+    found_r = earned(events, fairness.BEFORE + 6, 4, rule)
     assert found_r == pytest.approx(r, abs=0.15)
     assert (found_r >= 0.4) == floor
 

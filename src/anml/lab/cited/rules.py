@@ -146,27 +146,19 @@ def _carried(
     return carrying
 
 
-def _rng(at: CitedRound) -> np.random.Generator:
-    return np.random.default_rng([at.seen.seed, at.number])
+def _ours(recipe: str) -> Callable[[Served], Rule]:
+    """Clients weighed by a recipe, from updates, credentials, and (by evidence) the rounds before."""
 
+    def of_trial(seen: Served) -> Rule:
+        v, r = (None if given is None else seen.mean(given) for given in (seen.v, seen.r))
 
-def _credentials(seen: Served) -> list[Floats | None]:
-    return [None if given is None else seen.mean(given) for given in (seen.v, seen.r)]
+        def rule(at: CitedRound, before: Floats) -> Any:
+            rng = np.random.default_rng([at.seen.seed, at.number])
+            return weighted(at.updates, v, r, recipe=recipe, before=before, rng=rng)
 
+        return _carried(seen, rule, lambda before, found: remembered(before, found.nats))
 
-def _weighted(seen: Served) -> Rule:
-    v, r = _credentials(seen)
-    return lambda at: weighted(at.updates, v, r, recipe="multiplicative", rng=_rng(at))
-
-
-def _believed(seen: Served) -> Rule:
-    """P(honest) from updates, credentials and the rounds before."""
-    v, r = _credentials(seen)
-    return _carried(
-        seen,
-        lambda at, before: weighted(at.updates, v, r, recipe="evidence", before=before, rng=_rng(at)),
-        lambda before, found: remembered(before, found.nats),
-    )
+    return of_trial
 
 
 # Each makes a rule for a trial, which may remember rounds.
@@ -183,8 +175,8 @@ RULES: dict[str, Callable[[Served], Rule]] = {
     "RECESS": lambda seen: _carried(
         seen, lambda at, trust: recess(at.updates, probed(at), trust), lambda trust, found: found.scores
     ),
-    "ours, q v r T": _weighted,
-    "ours, believed": _believed,
+    "ours, q v r T": _ours("multiplicative"),
+    "ours, believed": _ours("evidence"),
 }
 
 

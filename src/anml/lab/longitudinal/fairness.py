@@ -16,12 +16,11 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.domain import Recipe
 from anml.core.people.words import LESS, RELIABLE, UNSURE
 from anml.core.settle import UNIT, Rules, average_row, row_units, shares
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
+from anml.core.signals.track_record import Scored, TrackRule
 from anml.core.weigh import RECIPES, weigh_signals
 from anml.lab.belief import assessed
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.simulate import CHECKED, WEEK, event
+from anml.lab.longitudinal.simulate import CHECKED, NO_FLOOR, earned, event
 from anml.lab.measures import Measured
 from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found, stream
@@ -47,7 +46,6 @@ WHO = np.repeat(np.arange(len(GROUPS)), [group.people for group in GROUPS.values
 JOINED = np.array([group.joined for group in GROUPS.values()])[WHO]
 # The class that hardly anybody else has, and how often it comes to the others.
 RARE, SELDOM = 9, 0.1
-NO_FLOOR = replace(TrackRule(), floor=ColdStart(0.4, 0))
 
 
 class Sharing(NamedTuple):
@@ -91,7 +89,11 @@ def simulate(seed: int, trial: int) -> dict[str, dict[str, Measured]]:
         found, right, who = assessed(replace(part.seen, seed=seed + trial)), part.right, people[so_far]
         worth = np.bincount(who[now], right[now], len(WHO)) / right[now].sum()
         for way, each in WAYS.items():
-            r = np.array([_reputation(person, events[person], number, each) for person in range(len(WHO))])
+            rule = TrackRule() if each.floor else NO_FLOOR
+            r = np.array([
+                earned(events[person], BEFORE + number, number - joined if joined else BEFORE + number, rule)
+                for person, joined in enumerate(JOINED)
+            ])  # fmt: skip
             got[way].append(np.stack([worth, *_shared(each, found, who, now, r)]))
         for person in np.unique(who):
             own = now & (who == person)
@@ -135,13 +137,6 @@ def _event(number: int, right: Bools, believed: float | None, rng: np.random.Gen
     if len(checked):
         return event(BEFORE + number, float(checked.mean()))
     return event(BEFORE + number, float(right.mean()) if believed is None else believed, "held-out")
-
-
-def _reputation(person: int, events: list[Scored], number: int, way: Sharing) -> float:
-    """R of an account before a round: the ledger's rule, with or without its floor."""
-    rule = TrackRule() if way.floor else NO_FLOOR
-    since = number - JOINED[person] if JOINED[person] else BEFORE + number
-    return with_floor(replay(events, (BEFORE + number) * WEEK * DAY, rule).r, since, since * WEEK, rule=rule)
 
 
 def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -> tuple[Floats, Floats]:

@@ -178,19 +178,21 @@ def reputation(account: Account, rule: str, number: int) -> float:
             return 0.5
         good = np.array(account.good)[:, None]
         return float(kang(good, 1 - good)[0])
-    at = number * WEEK * DAY
-    track = replay(account.events, at, _rule(rule))
-    joined = account.person.joined
-    return with_floor(track.r, number - joined, (number - joined) * WEEK, rule=_rule(rule))
+    return earned(account.events, number, number - account.person.joined, TRACKS.get(rule, TrackRule()))
 
 
-def _rule(rule: str) -> TrackRule:
-    plain = TrackRule()
-    if rule == "ledger, faster":
-        # Less doubt at the start, a month's half-life for weekly work, and a smaller drop counts double.
-        return replace(plain, kappa=0.5, half_life_days=30.0, drop=0.1)
+NO_FLOOR = replace(TrackRule(), floor=ColdStart(0.4, 0))
+TRACKS = {
+    # Less doubt at the start, a month's half-life for weekly work, and a smaller drop counts double.
+    "ledger, faster": replace(TrackRule(), kappa=0.5, half_life_days=30.0, drop=0.1),
     # The floor holds for the first ten batches.
-    return replace(plain, floor=ColdStart(0.4, 0)) if rule == "ledger, no floor" else plain
+    "ledger, no floor": NO_FLOOR,
+}
+
+
+def earned(events: list[Scored], number: int, since: int, rule: TrackRule) -> float:
+    """R before a round, of an account that came so many rounds ago: the ledger's rule, with its floor."""
+    return with_floor(replay(events, number * WEEK * DAY, rule).r, since, since * WEEK, rule=rule)
 
 
 def event(number: int, quality: float, source: str = "gold") -> Scored:
