@@ -77,8 +77,8 @@ class Experiment:
     `anml.lab.expressions`). `kind` names what makes the rows, in `anml.lab.kinds.KINDS`, and `peers`
     are methods beside the recipes, in its `PEERS`. `tabled` experiments print a table of each metric when
     they are run. `columns` names what the page shows, `metric` or `method.metric`; the first metric and what
-    the paper prints where it is empty. In `notes`, and in `why` of a claim, `{method.metric@axis=value}` is a
-    figure from the rows.
+    the paper prints where it is empty. Values of the axes `across` become columns there. In `notes`, and in
+    `why` of a claim, `{method.metric@axis=value}` is a figure from the rows.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Experiment:
     peers: tuple[str, ...] = checked((), listed(text))
     tabled: bool = checked(False, fields.flag)
     columns: tuple[str, ...] = checked((), listed(text))
+    across: tuple[str, ...] = checked(("method",), listed(text))
 
     @property
     def compared(self) -> list[str]:

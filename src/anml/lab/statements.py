@@ -26,6 +26,8 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
         with within(f"columns: {column!r}"):
             one_of("metric", metric, [*experiment.metrics, *derived])
             one_of("method", method or next(iter(experiment.compared), ""), experiment.compared)
+    for axis in experiment.across:
+        one_of("axis in across", axis, [*experiment.axes, "method"])
     for name, expression in derived.items():
         with within(f"derived.{name}"):
             _derived(name, expression, metrics, experiment.compared)
