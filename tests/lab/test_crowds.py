@@ -5,7 +5,7 @@ import pytest
 
 from anml.lab.crowds import CROWDS, METHODS, load_crowd, measures, truly
 from anml.lab.data import DataMissingError
-from anml.lab.measures import Answer
+from anml.lab.measures import Outcome
 from anml.lab.seen import Case, Seen, Truth
 
 
@@ -31,7 +31,7 @@ def test_what_is_measured(three):
     items = np.eye(2)[np.arange(40) % 2] * 0.8 + 0.1
     verdict = np.array(["reliable", "no better than guessing", "cannot tell"])
     low, high = np.array([0.9, 0.6, 0.0]), np.array([1.0, 0.7, 1.0])
-    found = measures(three, Answer(posterior=items, verdict=verdict, low=low, high=high))
+    found = measures(three, Outcome(posterior=items, verdict=verdict, low=low, high=high))
     assert found["consensus"] == 100
     assert found["calibration"] == pytest.approx(0.1)
     assert found["cover"] == 50  # of those with ten labels
@@ -39,7 +39,7 @@ def test_what_is_measured(three):
 
 
 def test_a_consensus_alone_says_nothing_of_people(three):
-    assert "fine" not in measures(three, Answer(posterior=np.full((40, 2), 0.5)))
+    assert "fine" not in measures(three, Outcome(posterior=np.full((40, 2), 0.5)))
 
 
 @pytest.mark.parametrize("method", ["anml", "majority vote", "Dawid-Skene"])

@@ -6,7 +6,7 @@ from tests.core.people.pair_worlds import world
 
 from anml.core.people.davidson import FIRST, TIE
 from anml.lab.data import DataMissingError
-from anml.lab.measures import Answer
+from anml.lab.measures import Outcome
 from anml.lab.pairs import COPIES, INFORMED, JUDGES, METHODS, load_pairs, measures, planted, session
 
 
@@ -62,7 +62,7 @@ def test_what_is_said_of_whom_is_counted(bad):
     made = made_of(bad)
     words = np.where(made == "first", "no better than guessing", "reliable")
     words[np.flatnonzero(made == "")[0]] = "contradicts the others"
-    found = measures(bad, Answer(verdict=words))
+    found = measures(bad, Outcome(verdict=words))
     assert found["first_found"] == found["first"] > 0
     assert found["honest_accused"] == 1
     assert found["established"] == found["honest"]

@@ -11,7 +11,7 @@ from anml.core.weigh import RECIPES
 from anml.lab.bank.run import LEARNERS, learner, measures, weighed
 from anml.lab.kinds import MEASURES as OF_KINDS
 from anml.lab.measures import (
-    Answer,
+    Outcome,
     called,
     error_of,
     harm,
@@ -37,7 +37,7 @@ class Sure:
 
 
 def outcome_of(**parts):
-    return Answer(train=lambda learner: Sure(), **parts)
+    return Outcome(train=lambda learner: Sure(), **parts)
 
 
 def four_labels(**parts):
@@ -125,12 +125,12 @@ def test_measures_are_named_once():
 
 def test_what_is_kept_by_hand():
     """Of four labels the last two are wrong; of people the last two are bad."""
-    found = of_labels(four_labels(), Answer(kept=np.array([True, False, True, False])))
+    found = of_labels(four_labels(), Outcome(kept=np.array([True, False, True, False])))
     assert (found["kept"], found["precision"]) == (50, 50)
     assert (found["right_dropped"], found["wrong_kept"], found["honest_lost"]) == (50, 50, 50)
     # Weights count in place of what is kept.
-    assert of_labels(four_labels(), Answer(weights=np.array([3.0, 0, 1, 0])))["precision"] == 75
-    assert "precision" not in of_labels(four_labels(), Answer(weights=np.zeros(4)))
+    assert of_labels(four_labels(), Outcome(weights=np.array([3.0, 0, 1, 0])))["precision"] == 75
+    assert "precision" not in of_labels(four_labels(), Outcome(weights=np.zeros(4)))
 
 
 def test_how_good_people_are_said_to_be_by_hand():
@@ -154,12 +154,12 @@ def test_small_measures_by_hand():
 def test_items_whose_truth_was_told_do_not_count():
     posterior = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     right = np.array([0, 0, 0])
-    assert of_items(Answer(posterior=posterior), right)["consensus"] == pytest.approx(200 / 3)
-    assert of_items(Answer(posterior=posterior, told=[1]), right)["consensus"] == 100
+    assert of_items(Outcome(posterior=posterior), right)["consensus"] == pytest.approx(200 / 3)
+    assert of_items(Outcome(posterior=posterior, told=[1]), right)["consensus"] == 100
 
 
 def test_methods_that_do_not_apply_have_no_row_and_shared_time_is_kept():
-    answers = {"a": Answer(kept=np.ones(1)), "b": None, "c": Answer(seconds=7.0)}
+    answers = {"a": Outcome(kept=np.ones(1)), "b": None, "c": Outcome(seconds=7.0)}
     found = dict(side_by_side(list(answers), answers.get, lambda answer: {"x": 1.0}))
     assert list(found) == ["a", "c"]
     assert found["c"] == {"x": 1.0, "seconds": 7.0}

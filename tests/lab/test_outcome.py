@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anml.lab.cited.outcome import GRID, Tuned, final_models, measured, of_contributors, of_rows, tuned
 from anml.lab.cited.trials import make_trial
-from anml.lab.measures import Answer
+from anml.lab.measures import Outcome
 from anml.lab.spec import Setting
 
 
@@ -20,7 +20,7 @@ def setting(attack, **more):
 
 def test_a_perfect_outcome():
     case = make_trial(setting("flip"), 0, 3)
-    perfect = Answer(kept=case.right, quality=(~case.bad).astype(float))
+    perfect = Outcome(kept=case.right, quality=(~case.bad).astype(float))
     found = measured(case, perfect, Tuned(lambda x: case.truth.y_test, 1e-3))
     assert found["error"] == 0
     assert found["precision"] == 100
@@ -44,7 +44,7 @@ def by_hand():
 def test_measures_by_hand():
     case = by_hand()
     y_test = case.truth.y_test
-    answer = Answer(kept=np.array([True, True, True, False]), quality=np.array([1.0, -1.0, 2.0, 3.0]))
+    answer = Outcome(kept=np.array([True, True, True, False]), quality=np.array([1.0, -1.0, 2.0, 3.0]))
     found = measured(case, answer, Tuned(lambda x: 1 - (y_test == 0), 3e-3))
     # Two of three kept rows are right; of positive scores 1 of 6 goes to the bad.
     assert found["precision"] == pytest.approx(200 / 3)
@@ -61,11 +61,11 @@ def test_measures_by_hand():
 
 def test_what_a_system_does_not_say_is_not_measured():
     case = by_hand()
-    found = measured(case, Answer(), right := Tuned(lambda x: case.truth.y_test, 1e-3))
+    found = measured(case, Outcome(), right := Tuned(lambda x: case.truth.y_test, 1e-3))
     assert found["error"] == 0
     assert not {"precision", "ranked", "paid_bad"} & set(found)
     # Who gives everybody the same score ranks nobody.
-    assert measured(case, Answer(quality=np.zeros(4)), right)["ranked"] == 0.5
+    assert measured(case, Outcome(quality=np.zeros(4)), right)["ranked"] == 0.5
 
 
 def test_the_worst_contributors_are_dropped_as_many_as_there_are_attackers():

@@ -12,7 +12,7 @@ from anml.core.errors import AnmlError
 from anml.lab import cells
 from anml.lab.data import CONTRIBUTED, DataMissingError, load_contributed
 from anml.lab.kinds import run_block
-from anml.lab.measures import Answer
+from anml.lab.measures import Outcome
 from anml.lab.real import measures
 from anml.lab.runner import blocks_of, run
 from anml.lab.spec import catalogue
@@ -30,7 +30,7 @@ SMALL = ("music_genre", "heart_disease-cleveland")
 
 def test_measures_by_hand(crowd):
     right, quality = crowd.right, np.array([1.0, 1.0, 2 / 3, 0.5])
-    answer = Answer(predicted=crowd.truth.y_test, quality=quality, p_correct=right * 1.0)
+    answer = Outcome(predicted=crowd.truth.y_test, quality=quality, p_correct=right * 1.0)
     found = measures(crowd, answer)
     assert (found["accuracy"], found["calibration"], found["ranking"]) == (100, 0, 1)
     assert found["correlation"] > 0.99

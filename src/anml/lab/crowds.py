@@ -12,7 +12,7 @@ from anml.core.people.consensus import join_posteriors
 from anml.core.people.words import ACCUSED, RELIABLE, VERDICTS
 from anml.lab.belief import assessed
 from anml.lab.data import crowd_of, load_contributed
-from anml.lab.measures import FOUND, Answer, Measured, called, of_items, percent, side_by_side
+from anml.lab.measures import FOUND, Measured, Outcome, called, of_items, percent, side_by_side
 from anml.lab.real import needed
 from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found
@@ -43,7 +43,7 @@ def right_of(case: Case) -> Ints:
     return np.asarray(case.truth.y[np.unique(case.seen.item, return_index=True)[1]])
 
 
-def of_evidence(case: Case, known: int = 0) -> Answer:
+def of_evidence(case: Case, known: int = 0) -> Outcome:
     """Ours, with so many items whose truth is told."""
     item = case.seen.item
     told = np.random.default_rng(case.seen.seed).permutation(int(item.max()) + 1)[:known]
@@ -52,10 +52,10 @@ def of_evidence(case: Case, known: int = 0) -> Answer:
     people = found.contributors
     assert people is not None
     posterior, verdict = join_posteriors(found.truth, item), np.array(people.verdict)
-    return Answer(posterior=posterior, verdict=verdict, low=people.low, high=people.high, told=told)
+    return Outcome(posterior=posterior, verdict=verdict, low=people.low, high=people.high, told=told)
 
 
-def of_crowdkit(name: str, case: Case) -> Answer:
+def of_crowdkit(name: str, case: Case) -> Outcome:
     """An aggregation of crowd-kit."""
     import pandas as pd
 
@@ -68,10 +68,10 @@ def of_crowdkit(name: str, case: Case) -> Answer:
     out = np.zeros((int(seen.item.max()) + 1, seen.classes))
     for column in found.columns:
         out[found.index.to_numpy(), int(column)] = found[column].fillna(0).to_numpy()
-    return Answer(posterior=out)
+    return Outcome(posterior=out)
 
 
-METHODS: dict[str, Callable[[Case], Answer]] = {
+METHODS: dict[str, Callable[[Case], Outcome]] = {
     "anml": of_evidence,
     "anml, 50 known": partial(of_evidence, known=50),
     "majority vote": partial(of_crowdkit, "MajorityVote"),
@@ -87,7 +87,7 @@ def run_trial(at: At, methods: list[str]) -> Found:
     return side_by_side(methods, lambda method: METHODS[method](case), partial(measures, case))
 
 
-def measures(case: Case, answer: Answer) -> Measured:
+def measures(case: Case, answer: Outcome) -> Measured:
     """How true a consensus is, and what is said of people beside what they are; less where less is said."""
     found = of_items(answer, right_of(case))
     if answer.verdict is None or answer.low is None or answer.high is None:

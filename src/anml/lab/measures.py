@@ -20,7 +20,7 @@ from anml.lab.spec import Found, timed
 
 Measured = dict[str, float]
 Predict = Callable[[Any], Array]
-# Words for people that find somebody out, short of an accusation.
+# Words that find somebody out: an accusation, or less reliable.
 FOUND = (*ACCUSED, LESS)
 # How many labels a contributor must have given for its true accuracy to mean much.
 ENOUGH = 20
@@ -28,7 +28,7 @@ BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Outcome:
     """What a method makes of a case; None where it does not say.
 
     It has models of its own (`predicts`, for each rate of a grid), trains an estimator (`train`), or says
@@ -57,7 +57,7 @@ class Answer:
 
 
 def side_by_side(
-    methods: Sequence[str], decide: Callable[[str], Answer | None], measure: Callable[[Answer], Measured]
+    methods: Sequence[str], decide: Callable[[str], Outcome | None], measure: Callable[[Outcome], Measured]
 ) -> Found:
     """Rows of the methods that apply: what each makes of a case, measured, and its time."""
     for method in methods:
@@ -117,7 +117,7 @@ def called(verdict: Any, asked: Mapping[str, tuple[Bools, Sequence[str]]]) -> Me
     return {name: float((some & np.isin(verdict, words)).sum()) for name, (some, words) in asked.items()}
 
 
-def of_labels(case: Case, answer: Answer) -> Measured:
+def of_labels(case: Case, answer: Outcome) -> Measured:
     """Right and wrong labels among those that are kept or dropped, in percent; and how true beliefs are."""
     found, right, kept = {}, case.right, answer.kept
     rows = kept if answer.weights is None else answer.weights
@@ -154,7 +154,7 @@ def of_quality(case: Case, quality: Floats) -> Measured:
     return found
 
 
-def of_items(answer: Answer, right: Array) -> Measured:
+def of_items(answer: Outcome, right: Array) -> Measured:
     """Percent of the items whose likeliest class is right, and how true its probability is."""
     assert answer.posterior is not None
     left = np.delete(np.arange(len(right)), answer.told)

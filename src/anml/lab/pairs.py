@@ -17,7 +17,7 @@ from anml.core.people.pair_people import habits, judges, varies_by, words_for
 from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, VERDICTS
 from anml.lab.data import needed_file
-from anml.lab.measures import Answer, Measured, called, ranked, side_by_side
+from anml.lab.measures import Measured, Outcome, called, ranked, side_by_side
 from anml.lab.real import needed
 from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found
@@ -151,7 +151,7 @@ def planted(case: Case, rng: np.random.Generator) -> Case:
     return session(first, second, y, who, made[who])
 
 
-def of_anml(seen: Seen) -> Answer:
+def of_anml(seen: Seen) -> Outcome:
     """Ours."""
 
     def predicted(train: Seen, test: Seen) -> Floats:
@@ -159,7 +159,7 @@ def of_anml(seen: Seen) -> Answer:
         return predict(fit, *_both(test), np.where(who < fit.people, who, -1))
 
     _, found = believe_pairs(*_both(seen), seen.y, (0, 1, 2), seen.contributor)
-    return Answer(
+    return Outcome(
         predicted=_held_out(seen, predicted), quality=found.people.kappa, verdict=np.array(found.words)
     )
 
@@ -175,7 +175,7 @@ def _held_out(seen: Seen, predicted: Callable[[Seen, Seen], Floats]) -> Floats:
     return p
 
 
-def of_bradley_terry(seen: Seen) -> Answer:
+def of_bradley_terry(seen: Seen) -> Outcome:
     """Bradley and Terry's model with Davidson's ties: nothing is personal."""
     count = int(seen.x.max()) + 1
 
@@ -186,10 +186,10 @@ def of_bradley_terry(seen: Seen) -> Answer:
         left = net.gap(scores, one, other)
         return choices(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
 
-    return Answer(predicted=_held_out(seen, predicted))
+    return Outcome(predicted=_held_out(seen, predicted))
 
 
-def of_agreement(seen: Seen) -> Answer:
+def of_agreement(seen: Seen) -> Outcome:
     """How often each judge chooses as the others of the same pair do."""
     low, high = seen.x.min(axis=1), seen.x.max(axis=1)
     pair = np.unique(low * (high.max() + 1) + high, return_inverse=True)[1]
@@ -198,10 +198,10 @@ def of_agreement(seen: Seen) -> Answer:
     np.add.at(votes, (pair, turned), 1.0)
     same = np.bincount(seen.who, votes[pair, turned] - 1)
     of = np.bincount(seen.who, votes[pair].sum(axis=1) - 1)
-    return Answer(quality=same / np.maximum(of, 1))
+    return Outcome(quality=same / np.maximum(of, 1))
 
 
-def of_noisy_bradley_terry(seen: Seen) -> Answer:
+def of_noisy_bradley_terry(seen: Seen) -> Outcome:
     """Skill of each judge by crowd-kit; ties are left out, for it has none."""
     import pandas as pd
 
@@ -211,10 +211,10 @@ def of_noisy_bradley_terry(seen: Seen) -> Answer:
     label = np.where(seen.y[kept] == FIRST, left, right)
     table = pd.DataFrame({"worker": seen.who[kept], "left": left, "right": right, "label": label})
     skills = module.NoisyBradleyTerry(n_iter=10).fit(table).skills_
-    return Answer(quality=skills.reindex(range(len(seen.rows))).fillna(0.5).to_numpy(dtype=float))
+    return Outcome(quality=skills.reindex(range(len(seen.rows))).fillna(0.5).to_numpy(dtype=float))
 
 
-METHODS: dict[str, Callable[[Seen], Answer]] = {
+METHODS: dict[str, Callable[[Seen], Outcome]] = {
     "anml": of_anml,
     "Bradley-Terry": of_bradley_terry,
     "noisy Bradley-Terry": of_noisy_bradley_terry,
@@ -222,7 +222,7 @@ METHODS: dict[str, Callable[[Seen], Answer]] = {
 }
 
 
-def measures(case: Case, answer: Answer) -> Measured:
+def measures(case: Case, answer: Outcome) -> Measured:
     """How well choices are predicted, judges ranked, and what is said of whom; nothing where none is."""
     rows, made = case.seen.rows, case.seen.of_person(case.truth.group)
     honest, kind_of = made == "", np.char.partition(made, ",")[:, 0]

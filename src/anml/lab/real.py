@@ -19,7 +19,7 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.domain import Recipe
 from anml.core.errors import UnsupportedError
 from anml.lab.data import load_contributed
-from anml.lab.measures import Answer, Measured, of_labels, of_quality, percent, side_by_side
+from anml.lab.measures import Measured, Outcome, of_labels, of_quality, percent, side_by_side
 from anml.lab.seen import Case, Seen
 from anml.lab.spec import At, Found
 
@@ -55,7 +55,7 @@ def decide(counts: Ints, rng: np.random.Generator) -> Ints:
     return np.asarray((counts + rng.uniform(0, 0.5, counts.shape)).argmax(axis=1))
 
 
-def majority_vote(case: Case) -> Answer | None:
+def majority_vote(case: Case) -> Outcome | None:
     """Train on the label most contributors gave; a contributor is as good as they agree with it."""
     seen = case.seen
     if seen.item is None:
@@ -66,7 +66,7 @@ def majority_vote(case: Case) -> Answer | None:
     return _predicted(case, votes.x, votes.classes[decided], quality)
 
 
-def dawid_skene(case: Case) -> Answer | None:
+def dawid_skene(case: Case) -> Outcome | None:
     """Train on what crowd-kit's Dawid-Skene decides; quality is the chance of its worker's right label."""
     seen = case.seen
     if seen.item is None:
@@ -85,12 +85,12 @@ def dawid_skene(case: Case) -> Answer | None:
     return _predicted(case, votes_of(seen).x, decided, quality)
 
 
-def cleanlab(case: Case) -> Answer:
+def cleanlab(case: Case) -> Outcome:
     """cleanlab: consensus of annotators where labels overlap, else pruning by confident learning."""
     return _clean_learning(case) if case.seen.item is None else _consensus(case)
 
 
-def _consensus(case: Case) -> Answer:
+def _consensus(case: Case) -> Outcome:
     import pandas as pd
 
     seen = case.seen
@@ -112,7 +112,7 @@ def _consensus(case: Case) -> Answer:
     return _predicted(case, votes.x, votes.classes[consensus], quality)
 
 
-def _clean_learning(case: Case) -> Answer:
+def _clean_learning(case: Case) -> Outcome:
     seen = case.seen
     classes, label = np.unique(seen.y, return_inverse=True)
     package = needed("cleanlab.classification", "cleanlab")
@@ -125,15 +125,15 @@ def _clean_learning(case: Case) -> Answer:
         )
         model.fit(seen.x, label)
     kept = ~model.label_issues_df["is_label_issue"].to_numpy()
-    return Answer(predicted=classes[model.predict(case.truth.x_test)], quality=seen.mean(kept))
+    return Outcome(predicted=classes[model.predict(case.truth.x_test)], quality=seen.mean(kept))
 
 
-def best_set(case: Case) -> Answer | None:
+def best_set(case: Case) -> Outcome | None:
     """Train on the best contributor's labels of everything: a bound that needs to know who is best."""
     return None if case.truth.best is None else _predicted(case, case.seen.x, case.truth.best)
 
 
-def truth(case: Case) -> Answer | None:
+def truth(case: Case) -> Outcome | None:
     """Train on the right labels, one for each thing: the bound."""
     seen, right = case.seen, case.truth.y
     if right is None:
@@ -142,9 +142,9 @@ def truth(case: Case) -> Answer | None:
     return _predicted(case, seen.x[first], right[first])
 
 
-def _predicted(case: Case, x: Floats, y: Array, quality: Floats | None = None) -> Answer:
+def _predicted(case: Case, x: Floats, y: Array, quality: Floats | None = None) -> Outcome:
     """What the common learner predicts of the test part, trained on some labels."""
-    return Answer(predicted=learner().fit(x, y).predict(case.truth.x_test), quality=quality)
+    return Outcome(predicted=learner().fit(x, y).predict(case.truth.x_test), quality=quality)
 
 
 def needed(module: str, package: str) -> Any:
@@ -158,7 +158,7 @@ def needed(module: str, package: str) -> Any:
 
 
 # The bounds are those of the methods that look at the truth; the test part is for what they predict of it.
-PEERS: dict[str, Callable[[Case], Answer | None]] = {
+PEERS: dict[str, Callable[[Case], Outcome | None]] = {
     "majority vote": majority_vote,
     "Dawid-Skene": dawid_skene,
     "cleanlab": cleanlab,
@@ -178,7 +178,7 @@ def run_trial(at: At, methods: list[str]) -> Found:
     )
 
 
-def with_recipe(case: Case, recipe: Recipe) -> Answer:
+def with_recipe(case: Case, recipe: Recipe) -> Outcome:
     """Train through the public estimator."""
     from anml.adapters.sklearn.estimators import AnmlClassifier
 
@@ -187,12 +187,12 @@ def with_recipe(case: Case, recipe: Recipe) -> Answer:
     model.fit(seen.x, seen.y, contributor=seen.contributor, item=seen.item)
     predicted, found = model.predict(case.truth.x_test), model.contributors_
     if recipe.combine != "evidence" or found is None:  # others make no claim about labels
-        return Answer(predicted=predicted)
+        return Outcome(predicted=predicted)
     quality = seen.by_name(found.sort("contributor")["quality"])
-    return Answer(predicted=predicted, quality=quality, p_correct=model.p_correct_)
+    return Outcome(predicted=predicted, quality=quality, p_correct=model.p_correct_)
 
 
-def measures(case: Case, answer: Answer) -> Measured:
+def measures(case: Case, answer: Outcome) -> Measured:
     """How good the model is, and how well contributors and labels were judged where that is known."""
     assert answer.predicted is not None
     found = {"accuracy": percent(answer.predicted == case.truth.y_test)}

@@ -23,7 +23,7 @@ from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
 from anml.lab.cases import digest, make_case
-from anml.lab.measures import Answer, error_of, of_labels, percent, rank_correlation
+from anml.lab.measures import Outcome, error_of, of_labels, percent, rank_correlation
 from anml.lab.seen import Case, Seen
 from anml.lab.spec import Experiment, Key, Setting
 
@@ -130,7 +130,7 @@ def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) 
     believes = weighting.recipe.combine == "evidence"
     rho_c = correlation(signals.q, signals.v * signals.r)
     row: Row = {
-        **of_labels(case, Answer(kept=kept, p_correct=signals.p_correct if believes else None)),
+        **of_labels(case, Outcome(kept=kept, p_correct=signals.p_correct if believes else None)),
         "rho_c": float("nan") if rho_c is None else rho_c,
         # How far the loss ranks bad samples last; undefined where none is bad.
         "rho_d": rank_correlation(loss, case.truth.bad),

@@ -27,8 +27,8 @@ from anml.lab.bank.conditions import make_condition
 from anml.lab.belief import assessed
 from anml.lab.measures import (
     FOUND,
-    Answer,
     Measured,
+    Outcome,
     Predict,
     called,
     in_unit,
@@ -44,7 +44,7 @@ from anml.lab.spec import At, Experiment, Found, timed
 STANDARD_ERRORS = 3.5
 
 
-def cleanlab(seen: Seen) -> Answer | None:
+def cleanlab(seen: Seen) -> Outcome | None:
     """Drop what cleanlab finds by confident learning, on held-out probabilities of a forest; classes only."""
     if seen.numeric:
         return None
@@ -52,10 +52,10 @@ def cleanlab(seen: Seen) -> Answer | None:
     chances = held_out(seen)
     found = needed("cleanlab.filter", "cleanlab").find_label_issues(codes, chances, n_jobs=1)
     kept = ~np.asarray(found, dtype=np.bool_)
-    return Answer(train=_on_rows(seen, kept), kept=kept, score=chances[np.arange(len(codes)), codes])
+    return Outcome(train=_on_rows(seen, kept), kept=kept, score=chances[np.arange(len(codes)), codes])
 
 
-def zdrop(seen: Seen) -> Answer:
+def zdrop(seen: Seen) -> Outcome:
     """Drop contributors who agree with a held-out forest far less than all do, by standard errors.
 
     A class agrees or does not; a number agrees the better the nearer it is to the forest's.
@@ -69,12 +69,12 @@ def zdrop(seen: Seen) -> Answer:
     dropped = mean < agrees.mean() - STANDARD_ERRORS * error
     kept = ~dropped[seen.who]
     verdict = np.where(dropped, CONTRADICTS, UNSURE)
-    return Answer(train=_on_rows(seen, kept), kept=kept, score=in_unit(mean)[seen.who], verdict=verdict)
+    return Outcome(train=_on_rows(seen, kept), kept=kept, score=in_unit(mean)[seen.who], verdict=verdict)
 
 
-def oracle(case: Case) -> Answer:
+def oracle(case: Case) -> Outcome:
     """Train on the right labels, and on rows as they were before an attack: the bound."""
-    return Answer(train=lambda learner: learner.fit(*case.bound))
+    return Outcome(train=lambda learner: learner.fit(*case.bound))
 
 
 def held_out(seen: Seen) -> Floats:
@@ -97,8 +97,8 @@ def _on_rows(seen: Seen, kept: Array) -> Callable[[Any], Any]:
     return lambda learner: learner.fit(seen.x[kept], seen.y[kept])
 
 
-BLIND: dict[str, Callable[[Seen], Answer | None]] = {"cleanlab": cleanlab, "zdrop": zdrop}
-TOLD: dict[str, Callable[[Case], Answer]] = {"oracle": oracle}
+BLIND: dict[str, Callable[[Seen], Outcome | None]] = {"cleanlab": cleanlab, "zdrop": zdrop}
+TOLD: dict[str, Callable[[Case], Outcome]] = {"oracle": oracle}
 PEERS = (*BLIND, *TOLD)
 
 # Trees of the final forests.
@@ -113,7 +113,7 @@ def learner(name: str, numeric: bool, seed: int) -> Any:
     return make_pipeline(StandardScaler(), Ridge() if numeric else LogisticRegression(max_iter=1_000))
 
 
-def measures(case: Case, answer: Answer) -> Measured:
+def measures(case: Case, answer: Outcome) -> Measured:
     """Errors of the final models, what is done with labels, and what is said of people."""
     found, bad = of_labels(case, answer), case.bad
     for name in LEARNERS:
@@ -127,7 +127,7 @@ def measures(case: Case, answer: Answer) -> Measured:
     })  # fmt: skip
 
 
-def _final(seen: Seen, answer: Answer, name: str) -> Predict:
+def _final(seen: Seen, answer: Outcome, name: str) -> Predict:
     """A final model; where one class is left it is predicted, as not every estimator takes a single one."""
     left = np.unique(seen.y if answer.kept is None else seen.y[answer.kept])
     if len(left) == 1:
@@ -143,14 +143,14 @@ def run_trial(at: At, methods: list[str]) -> Found:
     return side_by_side(methods, partial(decided, at.experiment, case), partial(measures, case))
 
 
-def decided(experiment: Experiment, case: Case, method: str) -> Answer | None:
+def decided(experiment: Experiment, case: Case, method: str) -> Outcome | None:
     """What a method makes of a condition, of which only the oracle sees the truth."""
     if method in experiment.methods:
         return weighed(case.seen, experiment.methods[method])
     return BLIND[method](case.seen) if method in BLIND else TOLD[method](case)
 
 
-def weighed(seen: Seen, recipe: Recipe) -> Answer:
+def weighed(seen: Seen, recipe: Recipe) -> Outcome:
     """Weigh the rows as `AnmlClassifier` and `AnmlRegressor` do, and train as they would."""
     # Only where the belief decides may a recipe leave evidence out.
     evidence = recipe.combine == "evidence"
@@ -162,7 +162,7 @@ def weighed(seen: Seen, recipe: Recipe) -> Answer:
     def train(learner: object) -> object:
         return fit_weighted(learner, seen.x, seen.y, weighting, np.random.default_rng(seen.seed))
 
-    answer = Answer(train=train, kept=weighting.kept, seconds=seconds)
+    answer = Outcome(train=train, kept=weighting.kept, seconds=seconds)
     if evidence:
         p_correct, people = found.belief.p_correct, found.belief.contributors
         verdict = None if people is None else seen.by_name(people.verdict)

@@ -11,7 +11,7 @@ from anml.core.checks import Bools, Floats
 from anml.federated.clients import predicted
 from anml.gradients.mlp import Data, Widths, initialise, train
 from anml.lab.cited.trials import Served
-from anml.lab.measures import Answer, Measured, Predict, of_labels, of_quality, of_test
+from anml.lab.measures import Measured, Outcome, Predict, of_labels, of_quality, of_test
 from anml.lab.seen import Case
 from anml.lab.spec import Setting
 from anml.reweight.dividemix import dividemix
@@ -37,14 +37,14 @@ def tuned(seen: Served, predicts: Sequence[Predict]) -> Tuned:
     return Tuned(predicts[best], GRID[best])
 
 
-def of_contributors(seen: Served, scores: Floats, threshold: float = 0.0) -> Answer:
+def of_contributors(seen: Served, scores: Floats, threshold: float = 0.0) -> Outcome:
     """Rows of all contributors but the worst, as many as there are attackers; or of all above a threshold."""
     best = np.argsort(scores, kind="stable")[seen.malicious :]
     kept, natural = (np.isin(seen.who, some) for some in (best, np.flatnonzero(scores > threshold)))
     return _choosing(kept, natural, scores)
 
 
-def of_rows(seen: Served, scores: Floats, threshold: float = 0.0) -> Answer:
+def of_rows(seen: Served, scores: Floats, threshold: float = 0.0) -> Outcome:
     """The rows with the best scores, all but the attackers' share; or those above a threshold."""
     kept = np.zeros(len(scores), dtype=bool)
     count = round(len(scores) * (1 - seen.malicious / seen.clients))
@@ -52,9 +52,9 @@ def of_rows(seen: Served, scores: Floats, threshold: float = 0.0) -> Answer:
     return _choosing(kept, scores > threshold, seen.mean(scores))
 
 
-def _choosing(kept: Bools, natural: Bools, quality: Floats) -> Answer:
+def _choosing(kept: Bools, natural: Bools, quality: Floats) -> Outcome:
     """Whoever would drop everything drops nothing."""
-    return Answer(kept=kept, natural=natural if natural.any() else np.ones_like(kept), quality=quality)
+    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), quality=quality)
 
 
 def final_models(seen: Served, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
@@ -80,7 +80,7 @@ def final_models(seen: Served, kept: Sequence[Bools], setting: Setting) -> list[
     return [found[name] for name in names]
 
 
-def measured(case: Case, answer: Answer, model: Tuned, natural: Tuned | None = None) -> Measured:
+def measured(case: Case, answer: Outcome, model: Tuned, natural: Tuned | None = None) -> Measured:
     """Errors of the models, what is done with labels, and how contributors are ranked and paid."""
     found = {**of_test(case, model.predict, "backdoor"), "lr": model.rate, **of_labels(case, answer)}
     if natural is not None:
@@ -110,7 +110,7 @@ def _at_every_rate(seen: Served, way: str, setting: Setting) -> list[Reweighted]
     return [WAYS[way](seen, plan) for plan in plans]
 
 
-def trained(seen: Served, way: str, setting: Setting, *, contributors: bool) -> Answer:
+def trained(seen: Served, way: str, setting: Setting, *, contributors: bool) -> Outcome:
     """Train a way's own network at every rate; or the common one on the contributors that it weighs most."""
     found = _at_every_rate(seen, way, setting)
     predicts = [each.predict for each in found]
@@ -119,4 +119,4 @@ def trained(seen: Served, way: str, setting: Setting, *, contributors: bool) -> 
     if contributors:
         # A way has no threshold of its own for contributors: half of the usual weight is taken.
         return of_contributors(seen, scores, float(np.median(scores)) / 2)
-    return Answer(predicts, quality=scores, weights=weights)
+    return Outcome(predicts, quality=scores, weights=weights)

@@ -22,7 +22,7 @@ from anml.federated.clients import Clients, LocalTraining, predicted
 from anml.gradients.mlp import Widths, initialise
 from anml.lab.cited.outcome import GRID, tuned
 from anml.lab.cited.trials import Served
-from anml.lab.measures import Answer
+from anml.lab.measures import Outcome
 
 ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)
 
@@ -180,10 +180,10 @@ RULES: dict[str, Callable[[Served], Rule]] = {
 }
 
 
-def aggregated(seen: Served, make: Callable[[Served], Rule], *, says: bool = True) -> Answer:
+def aggregated(seen: Served, make: Callable[[Served], Rule], *, says: bool = True) -> Outcome:
     """Train by a rule at every rate; scores and weights of clients are those of the rate that is taken."""
     found = [federate(seen, make(seen), replace(training_of(seen), lr=rate)) for rate in GRID]
     predicts = [partial(predicted, each.shape, each.model) for each in found]
     best = found[GRID.index(tuned(seen, predicts).rate)]
     weights = (best.weights / seen.rows)[seen.who]
-    return Answer(predicts, quality=best.scores if says else None, weights=weights)
+    return Outcome(predicts, quality=best.scores if says else None, weights=weights)

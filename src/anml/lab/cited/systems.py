@@ -15,7 +15,7 @@ from anml.lab.cited.outcome import WAYS
 from anml.lab.cited.rules import RULES, aggregated
 from anml.lab.cited.trials import Trial, make_trial
 from anml.lab.cited.values import CONTRIBUTORS, ROWS
-from anml.lab.measures import Answer
+from anml.lab.measures import Outcome
 from anml.lab.seen import Seen
 from anml.lab.spec import At, Found, Setting, timed, words
 
@@ -33,11 +33,11 @@ def needs(name: str) -> str:
     return str(NEEDS.get(name, "ids, v, r"))
 
 
-def decided(name: str, case: Trial, setting: Setting) -> Answer:
+def decided(name: str, case: Trial, setting: Setting) -> Outcome:
     """What a system makes of a trial, of which only the bounds see the truth."""
     seen = case.seen
     if name == "oracle":
-        return Answer(kept=case.right & ~case.truth.bad, quality=(~case.bad).astype(np.float64))
+        return Outcome(kept=case.right & ~case.truth.bad, quality=(~case.bad).astype(np.float64))
     if name == "federated oracle":
         # The mean of honest clients' updates.
         return aggregated(
@@ -60,7 +60,7 @@ def run_trial(at: At, methods: list[str]) -> Found:
     """Measures of every method on one trial; the common model is trained for all of them at once."""
     setting, recipes = at.setting, at.experiment.methods
     case = make_trial(setting, at.trial, at.experiment.seed)
-    answers: dict[str, Answer] = {}
+    answers: dict[str, Outcome] = {}
     seconds: dict[str, float] = {}
     # One assessment for all recipes: q, credentials, and what the contributor model believes.
     shared = (
@@ -80,11 +80,11 @@ def run_trial(at: At, methods: list[str]) -> Found:
         yield name, {**made.measured(case, answer, model, natural.get(name)), "seconds": seconds[name]}
 
 
-def _weighed(seen: Seen, judged: Assessment, recipe: Recipe) -> Answer:
+def _weighed(seen: Seen, judged: Assessment, recipe: Recipe) -> Outcome:
     if recipe.combine == "uniform":
-        return Answer(kept=np.ones(len(seen.y), dtype=bool))
+        return Outcome(kept=np.ones(len(seen.y), dtype=bool))
     found = with_every_class(weigh_signals(judged.signals, recipe), seen.y, judged.belief.p_correct)
     people = judged.belief.contributors
     if recipe.combine == "evidence" and people is not None:
-        return Answer(kept=found.kept, quality=seen.by_name(people.quality))
-    return Answer(kept=found.kept, quality=seen.mean(found.w))
+        return Outcome(kept=found.kept, quality=seen.by_name(people.quality))
+    return Outcome(kept=found.kept, quality=seen.mean(found.w))

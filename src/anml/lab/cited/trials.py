@@ -3,7 +3,7 @@
 What systems see (`Served`) is apart from what is true, which scores them and makes the oracle.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -66,15 +66,15 @@ def make_trial(setting: Setting, trial: int, seed: int) -> Trial:
     bad = case.bad
     root, test = _server_set(truth.y_test, rng)
     held = _held_out(seen.who, rng)
+    left = Case(seen, truth).part(~held)
     told = Served(
-        **{name: getattr(seen.part(~held), name) for name in (*Seen.BY_ROW, "classes", "seed")},
+        **{field.name: getattr(left.seen, field.name) for field in fields(Seen)},
         malicious=round(setting.bad * setting.contributors), root_x=truth.x_test[root],
         root_y=truth.y_test[root], held_x=seen.x[held], held_y=seen.y[held],
         trusted=rng.permutation(np.flatnonzero(~bad))[:2],
         noise_updates=bad if setting.attack == "made-up" else np.zeros_like(bad), liars=bad,
     )  # fmt: skip
-    left = Case(seen, truth).part(~held).truth
-    return Trial(told, replace(left, x_test=truth.x_test[test], y_test=truth.y_test[test]))
+    return Trial(told, replace(left.truth, x_test=truth.x_test[test], y_test=truth.y_test[test]))
 
 
 def _server_set(y: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:

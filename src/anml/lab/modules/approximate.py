@@ -17,7 +17,7 @@ from anml.core.selection import keep_top
 from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
-from anml.lab.measures import Answer, Measured, of_labels, of_test, rank_correlation
+from anml.lab.measures import Measured, Outcome, of_labels, of_test, rank_correlation
 from anml.lab.modules.cases import make_case, make_module
 from anml.lab.modules.run import SCORED, classes_of, fresh, train
 from anml.lab.seen import Case
@@ -88,7 +88,7 @@ def _compared(trained: Trained, q: Floats, exact: Floats) -> Measured:
     seen, seed = case.seen.part(kept), case.seen.seed
     module = train(fresh(trained.make, seed), seen.x, seen.y, np.ones(len(seen.y)), seed)
     agreed = {"ranks": rank_correlation(q, exact), "off": float(np.abs(q - exact).mean())}
-    return {**agreed, **of_labels(case, Answer(kept=kept)), **of_test(case, classes_of(module))}
+    return {**agreed, **of_labels(case, Outcome(kept=kept)), **of_test(case, classes_of(module))}
 
 
 def _gradients(trained: Trained, how: str) -> Factors:

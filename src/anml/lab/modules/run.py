@@ -14,7 +14,7 @@ from anml.core.domain import Recipe
 from anml.core.folds import assign_folds
 from anml.core.weigh import weigh
 from anml.lab.belief import assessed
-from anml.lab.measures import Answer, Measured, Predict, of_labels, of_test
+from anml.lab.measures import Measured, Outcome, Predict, of_labels, of_test
 from anml.lab.modules.cases import make_case, make_module
 from anml.lab.seen import Case, Seen
 from anml.lab.spec import At, Found, timed
@@ -131,7 +131,7 @@ def _measured(recipe: Recipe | None, method: str, make: Make, case: Case, q: Flo
     else:
         weight, kept = _weighed(recipe, make, seen, q)
         train(module, seen.x, seen.y, weight, seed, after=look)
-    return {**of_test(case, classes_of(module)), **of_labels(case, Answer(kept=kept)), **losses}
+    return {**of_test(case, classes_of(module)), **of_labels(case, Outcome(kept=kept)), **losses}
 
 
 def _weighed(recipe: Recipe, make: Make, seen: Seen, q: Floats) -> tuple[Floats, Bools]:
