@@ -128,8 +128,11 @@ def values():
 
     def game(contributors):
         case = make_case(Setting(dataset="digits", contributors=contributors), 0, 0)
-        parts = parts_of([f"{code:03d}" for code in case.contributor])
-        utility = linear_utility(case.x, case.y, parts, case.x_test, case.y_test, classes=10, metric=accuracy)
+        seen, truth = case.seen, case.truth
+        parts = parts_of([f"{code:03d}" for code in seen.contributor])
+        utility = linear_utility(
+            seen.x, seen.y, parts, truth.x_test, truth.y_test, classes=10, metric=accuracy
+        )
         return case, utility
 
     case, utility = game(20)
@@ -163,8 +166,8 @@ def _pydvl(case, model):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        train = GroupedDataset(case.x, case.y, data_groups=case.contributor)
-        test = package.Dataset(case.x_test, case.y_test)
+        train = GroupedDataset(case.seen.x, case.seen.y, data_groups=case.seen.contributor)
+        test = package.Dataset(case.truth.x_test, case.truth.y_test)
         scorer = SupervisedScorer("accuracy", test, default=0.0, range=(0, 1))
         counted = {"n": 0}
 

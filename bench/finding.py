@@ -28,7 +28,7 @@ TABLES = ("digits", "tweets", "covertype", "adult")
 def table_of(name: str, rng: np.random.Generator) -> tuple[Floats, Ints, int]:
     """Features and right labels, at most `ROWS` of them."""
     if name == "tweets":
-        tweets = load_contributed("weather_sentiment", rng)
+        tweets = load_contributed("weather_sentiment", rng).truth
         classes, y = np.unique(tweets.y_test, return_inverse=True)
         return tweets.x_test, y, len(classes)
     data = load_dataset(name)

@@ -18,8 +18,8 @@ from anml.core.people.pair_kinds import KINDS, one_answer
 from anml.core.people.pairs import fit_pairs
 from anml.core.people.verdicts import ENOUGH_ROWS, discovered
 from anml.core.people.words import ACCUSED
-from anml.lab.cases import stream
-from anml.lab.pairs import SESSIONS, load_pairs, planted
+from anml.lab.pairs import INFORMED, SESSIONS, load_pairs, planted
+from anml.lab.spec import stream
 
 MADE = ("", "reversed", "taste", "coin", "first")
 BINS = ((10, 14), (15, 19), (20, 29), (30, 10**6))
@@ -65,13 +65,15 @@ def main(trials):
         if name == "arguments":
             continue
         session = load_pairs(name)
-        clean = fit_pairs(*session[:4])
-        people, rows = clean.people, np.bincount(session.who)
+        seen = session.seen
+        clean = fit_pairs(*seen.x.T, seen.y, seen.contributor)
+        people, rows = clean.people, seen.rows
         for trial in range(trials):
             bad = planted(session, stream(0, trial, "planted", name))
-            words = believe_pairs(bad.first, bad.second, bad.choice, (0, 1, 2), bad.who)[1].words
-            made, choice = bad.made[:people], bad.choice[: len(session.who)]
-            known = evidence(clean, choice, float((session.choice == TIE).mean()), people)
+            words = believe_pairs(*bad.seen.x.T, bad.seen.y, (0, 1, 2), bad.seen.contributor)[1].words
+            planted_as, choice = bad.seen.of_person(bad.truth.group)[:people], bad.seen.y[: len(seen.y)]
+            made = np.char.partition(planted_as, ",")[:, 0]
+            known = evidence(clean, choice, float((seen.y == TIE).mean()), people)
             enough = rows >= ENOUGH_ROWS
             by = {
                 "anml": np.isin(words[:people], ACCUSED),
@@ -80,7 +82,7 @@ def main(trials):
             }
             kinds = {
                 "always first": made == "first",
-                "the worse": bad.informed[:people],
+                "the worse": planted_as == INFORMED,
                 "honest": enough & (made == ""),
             }
             for kind, who in kinds.items():

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anml.lab.data import Contributed
 from anml.lab.expressions import Results
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import Experiment, parse
 
 
@@ -48,7 +48,7 @@ def results():
 
 
 @pytest.fixture
-def crowd() -> Contributed:
+def crowd() -> Case:
     """Sixty things, two classes; ann and bob are right, cat is wrong on every third thing, dan guesses."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 3))
@@ -60,11 +60,13 @@ def crowd() -> Contributed:
         "cat": np.where(np.arange(60) % 3 == 0, other, truth),
         "dan": rng.choice(["up", "down"], 60),
     }
-    return Contributed(
-        x=np.tile(x, (4, 1)), label=np.concatenate(list(said.values())),
-        contributor=np.repeat(list(said), 60), item=np.tile(np.arange(60), 4), x_test=x, y_test=truth,
-        truth=np.tile(truth, 4), best=np.tile(truth, 4),
-    )  # fmt: skip
+    given, who, item = (
+        np.concatenate(list(said.values())),
+        np.repeat(list(said), 60),
+        np.tile(np.arange(60), 4),
+    )
+    right = np.tile(truth, 4)
+    return Case(Seen(np.tile(x, (4, 1)), given, 2, who, item), Truth(x, truth, right, best=right))
 
 
 @pytest.fixture(scope="module")

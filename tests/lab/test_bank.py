@@ -10,9 +10,9 @@ from anml.lab import cells, data, runner
 from anml.lab.bank import run as peers
 from anml.lab.bank.conditions import CONDITIONS
 from anml.lab.bank.people import PEOPLE
-from anml.lab.bank.sources import Seen, Truth
 from anml.lab.report import write_report
 from anml.lab.runner import run
+from anml.lab.seen import Seen, Truth
 from anml.lab.spec import load, words
 from anml.lab.summary import describe, load_results
 
@@ -47,7 +47,7 @@ def test_regret_is_over_the_twenty_and_over_the_ten_but_for_units():
 
 def test_methods_are_not_told_what_is_true():
     told = {field.name for field in fields(Seen)}
-    assert not told & {field.name for field in fields(Truth)} - {"label"}
+    assert not told & {field.name for field in fields(Truth)} - {"y"}
     assert list(peers.TOLD) == ["oracle"]
 
 

@@ -91,40 +91,34 @@ def test_a_condition_has_what_it_promises(name):
     for seed in (0, 7):
         condition = make_condition(name, seed)
         seen, truth = condition.seen, condition.truth
-        assert (
-            seen.x.shape[0]
-            == len(seen.label)
-            == len(truth.label)
-            == len(seen.contributor)
-            == (rows or len(seen.x))
-        )
+        assert len(seen.x) == len(seen.y) == len(truth.y) == len(seen.contributor) == (rows or len(seen.x))
         assert len(np.unique(seen.contributor)) == contributors
-        assert condition.x_test.shape == (len(condition.y_test), seen.x.shape[1])
-        assert len(condition.y_test) >= FEWER_TESTS.get(name, 1_900)
-        wrong = seen.label != truth.label
+        assert condition.truth.x_test.shape == (len(condition.truth.y_test), seen.x.shape[1])
+        assert len(condition.truth.y_test) >= FEWER_TESTS.get(name, 1_900)
+        wrong = seen.y != truth.y
         assert low <= wrong.mean() <= high
         if liars is not None:
-            assert truth.liars.tolist() == liars
+            assert np.flatnonzero(condition.bad).tolist() == liars
         if name not in MISTAKEN:
-            assert not wrong[~np.isin(seen.contributor, truth.liars)].any()
+            assert not wrong[~truth.bad].any()
 
 
 @pytest.mark.parametrize("name", NAMES[: -len(PEOPLE)])
 def test_credentials_mean_nothing_and_reputation_is_of_contributors(name):
     seen = make_condition(name, 0).seen
     if name in ("experts2", "sybil_dups") or seen.numeric:
-        assert seen.verification is None
-        assert seen.reputation is None
+        assert seen.v is None
+        assert seen.r is None
         return
-    for signal in (seen.verification, seen.reputation):
+    for signal in (seen.v, seen.r):
         assert ((signal >= 0.2) & (signal <= 0.95)).all()
-    pairs = set(zip(seen.contributor.tolist(), seen.reputation.tolist(), strict=True))
+    pairs = set(zip(seen.contributor.tolist(), seen.r.tolist(), strict=True))
     assert len(pairs) == len(np.unique(seen.contributor))
 
 
 def test_mistakes_near_the_boundary_are_near_it():
     condition = make_condition("idn_moons", 0)
-    wrong = condition.seen.label != condition.truth.label
+    wrong = condition.seen.y != condition.truth.y
     # A straight line errs on rows in the middle, where the mistakes are.
     middle = np.abs(condition.seen.x[:, 1] - 0.25) < 0.5
     assert wrong[middle].mean() > 1.5 * wrong[~middle].mean()
@@ -132,7 +126,7 @@ def test_mistakes_near_the_boundary_are_near_it():
 
 def test_even_classes_are_taken_for_the_next_by_everybody():
     condition = make_condition("asym20_all", 0)
-    said, right = condition.seen.label, condition.truth.label
+    said, right = condition.seen.y, condition.truth.y
     wrong = said != right
     assert (right[wrong] % 2 == 0).all()
     assert (said[wrong] == right[wrong] + 1).all()
@@ -142,22 +136,22 @@ def test_even_classes_are_taken_for_the_next_by_everybody():
 
 def test_who_does_not_look_gives_one_answer_and_experts_are_right():
     lazy = make_condition("lazy_bal4", 0).seen
-    assert set(lazy.label[lazy.contributor < 5]) == {0}
+    assert set(lazy.y[lazy.contributor < 5]) == {0}
     crowd = make_condition("experts2", 0)
-    who, label = crowd.seen.contributor, crowd.seen.label
+    who, label = crowd.seen.contributor, crowd.seen.y
     assert np.bincount(crowd.seen.item).tolist() == [3] * 400
     assert len(set(zip(crowd.seen.item.tolist(), who.tolist(), strict=True))) == 1_200
     assert all(len(np.unique(label[who == code])) == 1 for code in range(2, 8))
-    assert (label == crowd.truth.label)[who < 2].mean() > 0.9
-    assert (label == crowd.truth.label)[who >= 8].mean() == pytest.approx(0.25, abs=0.06)
+    assert (label == crowd.truth.y)[who < 2].mean() > 0.9
+    assert (label == crowd.truth.y)[who >= 8].mean() == pytest.approx(0.25, abs=0.06)
 
 
 def test_rare_cases_are_called_common_by_one():
     condition = make_condition("imb_rareflip", 0)
     seen, truth = condition.seen, condition.truth
     assert (seen.contributor == 0).mean() == pytest.approx(0.35, abs=0.05)
-    assert set(seen.label[seen.contributor == 0]) == {0}
-    assert truth.label[seen.contributor == 0].any()
+    assert set(seen.y[seen.contributor == 0]) == {0}
+    assert truth.y[seen.contributor == 0].any()
 
 
 def test_copies_are_near_rows_of_others_and_turned_round():
@@ -167,10 +161,10 @@ def test_copies_are_near_rows_of_others_and_turned_round():
     away = np.linalg.norm(seen.x[own][:, None] - seen.x[~own][None], axis=2)
     assert away.min(axis=1).max() < 0.3
     assert len(np.unique(away.argmin(axis=1))) <= 10
-    assert (seen.label[own] == 1 - truth.label[own]).all()
+    assert (seen.y[own] == 1 - truth.y[own]).all()
     x, y = truth.clean
     np.testing.assert_array_equal(x[~own], seen.x[~own])
-    np.testing.assert_array_equal(y[~own], seen.label[~own])
+    np.testing.assert_array_equal(y[~own], seen.y[~own])
 
 
 def test_the_backdoor_is_planted_by_one_and_tested_on_the_other_class():
@@ -179,10 +173,13 @@ def test_the_backdoor_is_planted_by_one_and_tested_on_the_other_class():
     planted = seen.contributor == 0
     assert planted.sum() == 40
     assert (seen.x[planted][:, -2:] == 4).all()
-    assert (seen.label[planted] == 1).all()
-    assert (truth.label[planted] == 0).all()
-    assert (condition.trigger.x[:, -2:] == 4).all()
-    assert (len(condition.trigger.x), condition.trigger.target) == ((condition.y_test == 0).sum(), 1)
+    assert (seen.y[planted] == 1).all()
+    assert (truth.y[planted] == 0).all()
+    assert (condition.truth.trigger.x[:, -2:] == 4).all()
+    assert (len(condition.truth.trigger.x), condition.truth.trigger.target) == (
+        (condition.truth.y_test == 0).sum(),
+        1,
+    )
     assert (truth.clean[0][planted][:, -2:] != 4).all()
 
 
@@ -190,7 +187,7 @@ def test_a_site_where_a_measurement_means_the_opposite_is_told_by_a_feature():
     seen = make_condition("minority_concept", 0).seen
     elsewhere = seen.x[:, -1] == 1
     assert set(seen.contributor[elsewhere]) == {0, 1}
-    usual, other = (np.corrcoef(seen.x[part, 0], seen.label[part])[0, 1] for part in (~elsewhere, elsewhere))
+    usual, other = (np.corrcoef(seen.x[part, 0], seen.y[part])[0, 1] for part in (~elsewhere, elsewhere))
     assert usual > 0.5
     assert other < -0.5
 
@@ -198,23 +195,23 @@ def test_a_site_where_a_measurement_means_the_opposite_is_told_by_a_feature():
 def test_numbers_are_shifted_by_their_spread_and_tested_without_noise():
     plain, shifted = (make_condition(name, 0) for name in ("num_hetero_0", "num_hetero_bad"))
     liar = shifted.seen.contributor < 3
-    moved = shifted.seen.label - plain.seen.label
+    moved = shifted.seen.y - plain.seen.y
     assert not moved[~liar].any()
     assert moved[liar].min() == pytest.approx(moved[liar].max())
-    assert moved[liar].mean() == pytest.approx(plain.seen.label.std(), rel=0.1)
-    x = plain.x_test
+    assert moved[liar].mean() == pytest.approx(plain.seen.y.std(), rel=0.1)
+    x = plain.truth.x_test
     mean = 3 * np.sin(x[:, 0]) + x[:, 1] ** 2 + 2 * x[:, 2]
-    np.testing.assert_allclose(plain.y_test, mean)
+    np.testing.assert_allclose(plain.truth.y_test, mean)
 
 
 def test_each_specialist_has_one_class_and_liars_call_it_the_next(real_data):
     condition = make_condition("specclass_30", 0)
     seen, truth = condition.seen, condition.truth
-    assert (seen.contributor // 3 == truth.label).all()
-    assert np.bincount(truth.label).tolist() == [120] * 7
-    assert len(truth.liars) == 6
-    lied = np.isin(seen.contributor, truth.liars)
-    assert (seen.label[lied] == (truth.label[lied] + 1) % 7).all()
+    assert (seen.contributor // 3 == truth.y).all()
+    assert np.bincount(truth.y).tolist() == [120] * 7
+    assert condition.bad.sum() == 6
+    lied = truth.bad
+    assert (seen.y[lied] == (truth.y[lied] + 1) % 7).all()
 
 
 def test_adult_by_its_categories(real_data):

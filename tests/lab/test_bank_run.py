@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bank_small import BANK, part, small
+from bank_small import BANK, small
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anml.lab.bank.conditions import make_condition
-from anml.lab.bank.run import MEASURES, decided
-from anml.lab.bank.sources import Truth
-from anml.lab.kinds import run_block
+from anml.lab.bank.run import decided
+from anml.lab.kinds import MEASURES, run_block
+from anml.lab.seen import Truth
 
 pytestmark = pytest.mark.usefixtures("small_forests")
 
@@ -27,18 +27,20 @@ def test_a_seed_of_its_own_gives_other_conditions():
     [*((method, "moons_20flip") for method in BANK.compared), ("evidence", "num_hetero_bad")],
 )
 def test_truth_changes_nothing_but_the_oracle(method, name):
-    condition = part(make_condition(name, 0), np.arange(200))
+    condition = make_condition(name, 0).part(np.arange(200))
     mixed = np.random.default_rng(0).permutation(200)
-    truth = Truth(condition.truth.label[mixed], np.array([9, 10]))
-    lied = replace(condition, truth=truth, y_test=condition.y_test[::-1])
-    one, two = (decided(BANK, method, each, 0) for each in (condition, lied))
+    told = condition.truth
+    bad = np.isin(condition.seen.contributor, [9, 10])
+    truth = Truth(told.x_test, told.y_test[::-1], told.y[mixed], bad=bad)
+    lied = replace(condition, truth=truth)
+    one, two = (decided(BANK, each, method) for each in (condition, lied))
     if one is None:
         assert (method, two) == ("cleanlab", None)
         return
     if method == "oracle":
         seen_x, given = trained_on(two)
         np.testing.assert_array_equal(seen_x, condition.seen.x)
-        np.testing.assert_array_equal(given, truth.label)
+        np.testing.assert_array_equal(given, truth.y)
         return
     for a, b in ((one.kept, two.kept), (one.score, two.score), (one.p_correct, two.p_correct)):
         np.testing.assert_array_equal(a, b)
@@ -61,7 +63,7 @@ def trained_on(outcome):
 
 def test_a_class_that_nobody_names_any_more_is_no_matter(real_data):
     bank = small(["specclass_30"], ["uniform", "cleanlab", "zdrop"])
-    seeds = [s for s in range(20) if len(np.unique(make_condition("specclass_30", s).seen.label)) < 7]
+    seeds = [s for s in range(20) if len(np.unique(make_condition("specclass_30", s).seen.y)) < 7]
     rows = run_block(replace(bank, seed=seeds[0]), [0], "specclass_30")
     assert [row["method"] for row in rows] == ["uniform", "cleanlab", "zdrop"]
 
@@ -69,5 +71,5 @@ def test_a_class_that_nobody_names_any_more_is_no_matter(real_data):
 def test_a_row_has_every_measure_and_says_where_it_is_from():
     (row,) = run_block(small(["clean_xor"], ["uniform"]), [3], "clean_xor")
     assert (row["trial"], row["dataset"], row["method"]) == (3, "clean_xor", "uniform")
-    assert set(row) == {"trial", "dataset", "method", "seconds", *MEASURES}
+    assert set(row) == {"trial", "dataset", "method", "seconds", *MEASURES["bank"]}
     assert row["right_dropped"] == 0

@@ -68,9 +68,9 @@ def test_numbers(tmp_path):
     assert rows["calibration"].max() < 0.02
     for value in sets:
         case = make_case(replace(whole.setting, dataset=value["dataset"], **OVERLAP), 0, 0)
-        assert np.bincount(case.item).tolist() == [3] * 309
-        pairs = set(zip(case.item.tolist(), case.contributor.tolist(), strict=True))
-        assert len(pairs) == len(case.y)
+        assert np.bincount(case.seen.item).tolist() == [3] * 309
+        pairs = set(zip(case.seen.item.tolist(), case.seen.contributor.tolist(), strict=True))
+        assert len(pairs) == len(case.seen.y)
 
 
 OVERLAP = {"attack": "bias", "labels": 3, "scatter": 0.3}

@@ -57,7 +57,7 @@ def test_too_few_trials_tell_nothing(results):
     ("claim", "says"),
     [
         ({"text": "t", "better": ["krumm.error", 1]}, "no rows for"),
-        ({"text": "t", "better": ["krum.errors", 1]}, "no metric 'errors'"),
+        ({"text": "t", "better": ["krum.errors", 1]}, "unknown metric 'errors'"),
         ({"text": "t", "better": ["krum.error@bda=1", 1]}, "did you mean 'bad'"),
         ({"text": "t", "better": [{"rato": [1, 2]}, 1]}, "did you mean 'ratio'"),
         ({"text": "t", "better": [{"ratio": [1, 2], "minus": [1, 2]}, 1]}, "one operator"),

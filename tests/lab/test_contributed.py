@@ -17,26 +17,26 @@ needs_data = pytest.mark.skipif(
 def test_shapes_of_the_sets():
     rng = np.random.default_rng(0)
     music = load_contributed("music_genre", rng)
-    assert music.x.shape == (2945, 124)
-    assert len(music.y_test) == 300
-    assert float((music.label == music.truth).mean()) == pytest.approx(0.560, abs=0.001)
+    assert music.seen.x.shape == (2945, 124)
+    assert len(music.truth.y_test) == 300
+    assert float((music.seen.y == music.truth.y).mean()) == pytest.approx(0.560, abs=0.001)
     weather = load_contributed("weather_sentiment", rng)
-    assert (len(weather.label), len(np.unique(weather.contributor))) == (20_000, 102)
+    assert (len(weather.seen.y), len(np.unique(weather.seen.contributor))) == (20_000, 102)
     images = load_contributed("cifar10n", rng)
-    assert images.x.shape == (50_000, 256)
-    assert float((images.best == images.truth).mean()) == pytest.approx(0.910, abs=0.001)
+    assert images.seen.x.shape == (50_000, 256)
+    assert float((images.truth.best == images.truth.y).mean()) == pytest.approx(0.910, abs=0.001)
     heart = load_contributed("heart_disease-va", rng)
-    assert (len(heart.label), len(heart.y_test)) == (720, 200)
-    assert np.isfinite(heart.x).all()
-    assert "va" not in heart.contributor
+    assert (len(heart.seen.y), len(heart.truth.y_test)) == (720, 200)
+    assert np.isfinite(heart.seen.x).all()
+    assert "va" not in heart.seen.contributor
 
 
 @needs_data
 def test_the_labels_drawn_differ_by_trial_and_nothing_else():
     first, again, other = (load_contributed("cifar10n", np.random.default_rng(seed)) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first.label, again.label)
-    assert (first.label != other.label).any()
-    np.testing.assert_array_equal(first.truth, other.truth)
+    np.testing.assert_array_equal(first.seen.y, again.seen.y)
+    assert (first.seen.y != other.seen.y).any()
+    np.testing.assert_array_equal(first.truth.y, other.truth.y)
 
 
 @pytest.mark.parametrize("name", CONTRIBUTED)
@@ -58,23 +58,23 @@ def test_unknown_sets_are_named():
 @pytest.mark.parametrize("name", [name for name in CONTRIBUTED if name != "cifar10n"])
 def test_every_row_has_a_label_a_contributor_and_features(name):
     data = load_contributed(name, np.random.default_rng(0))
-    n = len(data.label)
-    assert data.x.shape[0] == n == len(data.contributor)
-    assert np.isfinite(data.x).all()
-    assert np.isfinite(data.x_test).all()
-    assert data.x.shape[1] == data.x_test.shape[1]
-    assert len(data.x_test) == len(data.y_test)
-    assert data.item is None or len(data.item) == n
-    assert data.truth is None or set(data.truth) <= {*data.label, *data.y_test}
+    n = len(data.seen.y)
+    assert data.seen.x.shape[0] == n == len(data.seen.contributor)
+    assert np.isfinite(data.seen.x).all()
+    assert np.isfinite(data.truth.x_test).all()
+    assert data.seen.x.shape[1] == data.truth.x_test.shape[1]
+    assert len(data.truth.x_test) == len(data.truth.y_test)
+    assert data.seen.item is None or len(data.seen.item) == n
+    assert data.truth.y is None or set(data.truth.y) <= {*data.seen.y, *data.truth.y_test}
 
 
 @needs_data
 @pytest.mark.parametrize("hospital", HOSPITALS)
 def test_a_hospital_is_tested_on_and_never_trained_on(hospital):
     data = load_contributed(f"heart_disease-{hospital}", np.random.default_rng(0))
-    assert set(data.contributor) == set(HOSPITALS) - {hospital}
+    assert set(data.seen.contributor) == set(HOSPITALS) - {hospital}
     # 920 patients in all four.
-    assert len(data.y_test) + len(data.label) == 920
+    assert len(data.truth.y_test) + len(data.seen.y) == 920
 
 
 def test_sets_of_labels_are_five():

@@ -3,47 +3,50 @@
 import numpy as np
 import pytest
 
-from anml.lab.crowds import CROWDS, METHODS, Crowd, Said, load_crowd, measures, truly
+from anml.lab.crowds import CROWDS, METHODS, load_crowd, measures, truly
 from anml.lab.data import DataMissingError
+from anml.lab.measures import Outcome
+from anml.lab.seen import Case, Seen, Truth
 
 
 @pytest.fixture
-def crowd():
+def three():
     """Two classes, forty items; of three people one is right, one guesses, one has labelled five items."""
     item = np.r_[np.arange(40), np.arange(40), np.arange(5)]
     truth = item % 2
     who = np.repeat([0, 1, 2], [40, 40, 5])
     y = np.where(who == 1, (item // 2) % 2, truth)
-    return Crowd(np.zeros((85, 0)), y, who, item, truth, 2)
+    return Case(Seen(np.zeros((85, 0)), y, 2, who.astype(str), item), Truth(y=truth))
 
 
-def test_truly_fine_and_bad(crowd):
-    fine, bad, accuracy, rows = truly(crowd)
+def test_truly_fine_and_bad(three):
+    fine, bad, accuracy, rows = truly(three)
     assert fine.tolist() == [True, False, False]
     assert bad.tolist() == [False, False, False]  # half right of forty: bad with 85% only
     assert accuracy.tolist() == [1.0, 0.5, 1.0]
     assert rows.tolist() == [40, 40, 5]
 
 
-def test_what_is_measured(crowd):
+def test_what_is_measured(three):
     items = np.eye(2)[np.arange(40) % 2] * 0.8 + 0.1
-    verdict = ["reliable", "no better than guessing", "cannot tell"]
-    found = measures(crowd, Said(items, verdict, np.array([0.9, 0.6, 0.0]), np.array([1.0, 0.7, 1.0])))
+    verdict = np.array(["reliable", "no better than guessing", "cannot tell"])
+    low, high = np.array([0.9, 0.6, 0.0]), np.array([1.0, 0.7, 1.0])
+    found = measures(three, Outcome(posterior=items, verdict=verdict, low=low, high=high))
     assert found["consensus"] == 100
     assert found["calibration"] == pytest.approx(0.1)
     assert found["cover"] == 50  # of those with ten labels
     assert (found["fine"], found["fine_reliable"], found["fine_accused"]) == (1, 1, 0)
 
 
-def test_a_consensus_alone_says_nothing_of_people(crowd):
-    assert np.isnan(measures(crowd, Said(np.full((40, 2), 0.5)))["fine"])
+def test_a_consensus_alone_says_nothing_of_people(three):
+    assert "fine" not in measures(three, Outcome(posterior=np.full((40, 2), 0.5)))
 
 
 @pytest.mark.parametrize("method", ["anml", "majority vote", "Dawid-Skene"])
-def test_methods_give_a_posterior_for_every_item(crowd, method):
-    said = METHODS[method](crowd, 0)
-    assert said.items.shape == (40, 2)
-    np.testing.assert_allclose(said.items.sum(axis=1), 1, atol=1e-6)
+def test_methods_give_a_posterior_for_every_item(three, method):
+    said = METHODS[method](three)
+    assert said.posterior.shape == (40, 2)
+    np.testing.assert_allclose(said.posterior.sum(axis=1), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", CROWDS)
@@ -52,5 +55,6 @@ def test_crowds_are_loaded(name):
         found = load_crowd(name)
     except DataMissingError as missing:
         pytest.skip(str(missing))
-    assert len(found.y) == len(found.who) == len(found.item) == len(found.truth)
-    assert found.item.max() + 1 >= 100
+    seen = found.seen
+    assert len(seen.y) == len(seen.who) == len(seen.item) == len(found.truth.y)
+    assert seen.item.max() + 1 >= 100

@@ -130,10 +130,10 @@ def test_the_order_of_rows_leaves_no_trace(results):
 @pytest.mark.parametrize(
     ("expression", "says"),
     [
-        ({"minus": ["krum.error", 1], "over": "bad"}, "unknown operator 'minus'"),
-        ({"mean": ["krum.error"]}, "unknown operator 'mean'"),
+        ({"minus": ["krum.error", 1], "over": "bad"}, "unknown operator along an axis 'minus'"),
+        ({"mean": ["krum.error"]}, "mean goes along an axis; say which with over, one of bad"),
         ({"over": "bad"}, "one operator"),
-        ("krum.errors", "has no metric 'errors'"),
+        ("krum.errors", "unknown metric 'errors'"),
         ("nobody.error", "has no rows for 'nobody.error'"),
         ("krum.error@worse=1", "unknown axis 'worse'"),
     ],

@@ -7,9 +7,11 @@ import pytest
 
 from anml.core.domain import Signals
 from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
-from anml.lab.kinds import KINDS
+from anml.core.signals.track_record import TrackRule
+from anml.lab.kinds import KINDS, MEASURES
 from anml.lab.longitudinal import fairness
-from anml.lab.longitudinal.fairness import GROUPS, JOINED, MEASURES, RARE, ROUNDS, WAYS, WHO
+from anml.lab.longitudinal.fairness import GROUPS, JOINED, RARE, ROUNDS, WAYS, WHO
+from anml.lab.longitudinal.simulate import NO_FLOOR, earned
 from anml.lab.spec import catalogue
 
 FAIRNESS = catalogue("beyond")["fairness"]
@@ -23,12 +25,13 @@ def of_group(name: str) -> np.ndarray:
 def test_the_kind_runs_and_measures_these():
     assert list(KINDS["fairness"].data) == list(GROUPS) == FAIRNESS.vary["dataset"]
     assert list(KINDS["fairness"].peers) == list(WAYS) == list(FAIRNESS.peers)
-    assert set(FAIRNESS.metrics) == set(MEASURES)
+    assert set(FAIRNESS.metrics) == set(MEASURES["fairness"])
 
 
 def test_groups_are_as_described():
-    x, y, who, when, right = fairness._labels(np.random.default_rng(0))
-    assert x.shape == (len(y), 64)
+    case, who, when = fairness._labels(np.random.default_rng(0))
+    y, right = case.seen.y, case.right
+    assert case.seen.x.shape == (len(y), 64)
     for name, group in GROUPS.items():
         mine = np.isin(who, of_group(name))
         assert set(when[mine]) == set(range(group.joined, ROUNDS))
@@ -71,11 +74,10 @@ def test_of_whom_nothing_can_be_told_is_paid_as_average_while_the_floor_is_on():
 
 @pytest.mark.parametrize(("floor", "r"), [(True, 0.4), (False, 0.1)])
 def test_the_floor_lifts_r_of_newcomers_who_did_badly(floor, r):
-    person = of_group("bad newcomers")[0]
     events = [fairness._event(n, np.zeros(300, dtype=bool), None, np.random.default_rng(0))
               for n in range(2, 6)]  # fmt: skip
-    way = WAYS["product, all kept"]._replace(floor=floor)
-    found_r = fairness._reputation(person, events, 6, way)
+    rule = TrackRule() if floor else NO_FLOOR
+    found_r = earned(events, fairness.BEFORE + 6, 4, rule)
     assert found_r == pytest.approx(r, abs=0.15)
     assert (found_r >= 0.4) == floor
 
@@ -98,11 +100,10 @@ def test_measures_by_hand():
 def test_one_assessment_a_round_serves_all_ways_and_all_groups(monkeypatch):
     asked = []
 
-    def once(x, y, classes, known, seed):
-        asked.append(len(y))
-        count = len(np.unique(known.contributor))
-        people = SimpleNamespace(verdict=[RELIABLE] * count)
-        told = found(np.full(len(y), 0.9), people.verdict)
+    def once(seen):
+        asked.append(len(seen.y))
+        people = SimpleNamespace(verdict=[RELIABLE] * len(seen.rows))
+        told = found(np.full(len(seen.y), 0.9), people.verdict)
         told.belief.contributors = people
         return told
 

@@ -16,7 +16,7 @@ from anml.lab.spec import Setting
 
 @pytest.fixture(scope="module")
 def seen():
-    return make_trial(Setting(dataset="wine", attack="made-up", contributors=5, bad=0.4), 0, 0)[0]
+    return make_trial(Setting(dataset="wine", attack="made-up", contributors=5, bad=0.4), 0, 0).seen
 
 
 @pytest.fixture

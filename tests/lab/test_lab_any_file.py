@@ -12,9 +12,10 @@ from anml.lab.cells import cells_of
 from anml.lab.door import check_experiment
 from anml.lab.expressions import Results
 from anml.lab.kinds import metrics_of
+from anml.lab.layouts import explained
 from anml.lab.spec import parse
 from anml.lab.summary import describe
-from anml.lab.tables import legend, tables
+from anml.lab.tables import tables
 
 FILE = {
     "title": "Mine",
@@ -94,7 +95,7 @@ def summed_up(table):
     check_experiment(experiment)
     entry = describe(Results(experiment, rows_of(experiment)))
     assert not entry["unchecked"]
-    return legend(experiment) + tables(entry)
+    return explained(experiment) + tables(entry)
 
 
 def refusal(table):

@@ -20,41 +20,42 @@ def case():
 
 @pytest.fixture(scope="module")
 def found(case):
-    return believed(SETTING, case)
+    return believed(case.seen, SETTING.decay)
 
 
 def test_every_label_has_a_probability(case, found):
-    assert found.p_correct.shape == case.y.shape
+    assert found.p_correct.shape == case.seen.y.shape
     assert ((found.p_correct >= 0) & (found.p_correct <= 1)).all()
     # Right labels are believed more than wrong ones, on average.
-    assert found.p_correct[~case.wrong].mean() > found.p_correct[case.wrong].mean()
+    assert found.p_correct[case.right].mean() > found.p_correct[case.truth.wrong].mean()
 
 
 def test_the_same_case_is_assessed_once(case, found):
-    assert believed(SETTING, case) is found
-    assert believed(SETTING, replace(case, x=case.x.copy())) is found
+    assert believed(case.seen, SETTING.decay) is found
+    assert believed(replace(case.seen, x=case.seen.x.copy()), SETTING.decay) is found
 
 
 def test_truth_is_not_seen(case, found):
     """Who is bad, what is wrong and the test part change nothing: the very same belief comes back."""
-    other = replace(case, bad=~case.bad, wrong=~case.wrong, y_test=case.y_test[::-1], x_test=case.x_test[:1])
-    assert believed(SETTING, other) is found
+    other = make_case(replace(SETTING, epochs=1), 0, 0)
+    assert other.truth is not case.truth
+    assert believed(other.seen, SETTING.decay) is found
 
 
-@pytest.mark.parametrize("field", ["y", "v", "contributor", "seed", "credentials"])
+@pytest.mark.parametrize("field", ["y", "v", "r", "contributor", "seed"])
 def test_what_is_seen_makes_another_case(case, field, monkeypatch):
-    value = getattr(case, field)
+    value = getattr(case.seen, field)
     changed = {
         "y": lambda: (value + 1) % 3, "v": lambda: np.full_like(value, 0.5), "seed": lambda: value + 1,
-        "contributor": lambda: value[::-1], "credentials": lambda: not value,
+        "contributor": lambda: value[::-1], "r": lambda: None,
     }[field]()  # fmt: skip
     asked = []
     monkeypatch.setattr("anml.lab.belief._BELIEVED", {})
     monkeypatch.setattr(
         "anml.lab.belief.assess", lambda *told: asked.append(told) or SimpleNamespace(belief=0)
     )
-    for each in (case, case, replace(case, **{field: changed})):
-        believed(SETTING, each)
+    for each in (case.seen, case.seen, replace(case.seen, **{field: changed})):
+        believed(each, SETTING.decay)
     assert len(asked) == 2
 
 
@@ -62,5 +63,5 @@ def test_not_everything_is_remembered_for_ever(case, monkeypatch):
     known = {str(number): None for number in range(REMEMBERED)}
     monkeypatch.setattr("anml.lab.belief._BELIEVED", known)
     monkeypatch.setattr("anml.lab.belief.assess", lambda *told: SimpleNamespace(belief=0))
-    believed(SETTING, case)
+    believed(case.seen, SETTING.decay)
     assert list(known.values()) == [0]

@@ -7,7 +7,8 @@ from anml.core.calibration import from_columns, ranking, reliability
 from anml.lab.belief import believed
 from anml.lab.cases import make_case
 from anml.lab.cells import cells_of
-from anml.lab.kinds import KINDS, run_block
+from anml.lab.kinds import MEASURES, run_block
+from anml.lab.measures import BINS
 from anml.lab.spec import parse
 
 
@@ -29,18 +30,18 @@ def test_rows_are_of_recipes_that_say_p_correct(rows):
     assert [(row["trial"], row["bad"], row["method"]) for row in rows] == [
         (0, "0.1", "evidence"), (0, "0.3", "evidence"),
     ]  # fmt: skip
-    assert all(set(row) == {"trial", "bad", "method", *KINDS["calibration"].metrics} for row in rows)
+    assert all(set(row) == {"trial", "bad", "method", *MEASURES["calibration"], *BINS} for row in rows)
 
 
 def test_a_row_is_what_is_believed_of_its_case(experiment, rows):
     for (_, setting), row in zip(experiment.conditions(), rows, strict=True):
         case = make_case(setting, 0, experiment.seed)
-        p_correct = believed(setting, case).p_correct
-        bins = reliability(p_correct, ~case.wrong)
+        p_correct = believed(case.seen, setting.decay).p_correct
+        bins = reliability(p_correct, case.right)
         assert row["calibration"] == bins.error
-        assert row["gap"] == bins.gap == pytest.approx(p_correct.mean() - (~case.wrong).mean())
-        assert row["ranking"] == ranking(p_correct, ~case.wrong)
-        assert from_columns(row).count.sum() == len(case.y)
+        assert row["gap"] == bins.gap == pytest.approx(p_correct.mean() - case.right.mean())
+        assert row["ranking"] == ranking(p_correct, case.right)
+        assert from_columns(row).count.sum() == len(case.seen.y)
 
 
 def test_some_cells_run_alone(experiment, rows):

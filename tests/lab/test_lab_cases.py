@@ -1,15 +1,16 @@
 """Simulated cases: laws over every attack and every scenario of credentials."""
 
-from dataclasses import fields, replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
 from anml.core.errors import InputError
-from anml.lab.cases import ATTACKS, CREDENTIALS, Case, make_case, split, stream
+from anml.lab.cases import ATTACKS, CREDENTIALS, make_case, split
 from anml.lab.data import load_dataset
 from anml.lab.door import ON_NUMBERS
-from anml.lab.spec import Setting
+from anml.lab.seen import Case
+from anml.lab.spec import Setting, stream
 
 ON_CLASSES = [name for name in ATTACKS if name not in ON_NUMBERS]
 
@@ -20,8 +21,9 @@ def setting(attack: str, **more) -> Setting:
 
 
 def same(one: Case, two: Case) -> bool:
-    pairs = [(getattr(one, field.name), getattr(two, field.name)) for field in fields(Case)]
-    return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+    parts = zip((one.seen, one.truth), (two.seen, two.truth), strict=True)
+    pairs = [pair for some, other in parts for pair in zip(astuple(some), astuple(other), strict=True)]
+    return all(np.array_equal(a, b) for a, b in pairs)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -35,52 +37,54 @@ def test_a_case_is_a_function_of_setting_trial_and_seed(attack):
 def test_an_attack_touches_rows_of_bad_contributors_alone(attack):
     clean = make_case(setting(attack, bad=0.0, seldom=0.0), 0, 0)
     attacked = make_case(setting(attack, bad=0.3, seldom=0.0), 0, 0)
-    honest = ~attacked.bad
-    assert np.array_equal(clean.x[honest], attacked.x[honest])
+    honest = ~attacked.truth.bad
+    assert np.array_equal(clean.seen.x[honest], attacked.seen.x[honest])
     if attack in ON_NUMBERS:
         # Labels are in units of their own spread: compared where both are back in units of the set.
-        back = attacked.y * attacked.unit - clean.y * clean.unit
+        back = attacked.seen.y * attacked.truth.unit - clean.seen.y * clean.truth.unit
         assert np.ptp(back[honest]) < 1e-8
     else:
-        assert np.array_equal(clean.y[honest], attacked.y[honest])
-        assert not attacked.wrong[honest].any()
+        assert np.array_equal(clean.seen.y[honest], attacked.seen.y[honest])
+        assert not attacked.truth.wrong[honest].any()
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nobody_is_bad_where_the_share_is_zero_and_everybody_where_it_is_one(attack):
-    assert not make_case(setting(attack, bad=0.0), 0, 0).bad.any()
-    assert make_case(setting(attack, bad=1.0), 0, 0).bad.all()
+    assert not make_case(setting(attack, bad=0.0), 0, 0).truth.bad.any()
+    assert make_case(setting(attack, bad=1.0), 0, 0).truth.bad.all()
 
 
 @pytest.mark.parametrize("attack", ON_CLASSES)
 def test_labels_stay_classes_and_test_labels_stay_right(attack):
     case = make_case(setting(attack, bad=0.5), 0, 0)
     clean = make_case(setting(attack, bad=0.0, seldom=0.0), 0, 0)
-    assert set(np.unique(case.y)) <= {0, 1, 2}
-    assert np.array_equal(case.y_test, clean.y_test)
-    assert np.array_equal(case.x_test, clean.x_test)
+    assert set(np.unique(case.seen.y)) <= {0, 1, 2}
+    assert np.array_equal(case.truth.y_test, clean.truth.y_test)
+    assert np.array_equal(case.truth.x_test, clean.truth.x_test)
 
 
 @pytest.mark.parametrize("scenario", CREDENTIALS)
 def test_credentials_lie_between_0_and_1_and_change_no_row(scenario):
     case = make_case(Setting(scenario=scenario, correlation=0.5), 0, 0)
     plain = make_case(Setting(scenario="none"), 0, 0)
-    for values in (case.v, case.r):
-        assert values.shape == case.y.shape
-        assert ((values >= 0) & (values <= 1)).all()
-    assert np.array_equal(case.x, plain.x)
-    assert case.credentials == (scenario != "none")
+    for values in (case.seen.v, case.seen.r):
+        assert (values is None) == (scenario == "none")
+        if values is not None:
+            assert values.shape == case.seen.y.shape
+            assert ((values >= 0) & (values <= 1)).all()
+    assert np.array_equal(case.seen.x, plain.seen.x)
     if scenario != "tiers":  # whose honest groups err now and then
-        assert np.array_equal(case.y, plain.y)
+        assert np.array_equal(case.seen.y, plain.seen.y)
     else:
-        assert case.tier is not None
-        assert (case.tier[case.bad] == 0).all()
+        assert case.truth.group is not None
+        assert (case.truth.group[case.truth.bad] == 0).all()
 
 
 def test_faked_credentials_are_of_the_bad_alone():
     plain, faked = (make_case(Setting(scenario="moderate", faked=share), 0, 0) for share in (0.0, 1.0))
-    assert np.array_equal(plain.v[~plain.bad], faked.v[~plain.bad])
-    assert faked.v[plain.bad].mean() > plain.v[plain.bad].mean()
+    bad = plain.truth.bad
+    assert np.array_equal(plain.seen.v[~bad], faked.seen.v[~bad])
+    assert faked.seen.v[bad].mean() > plain.seen.v[bad].mean()
 
 
 @pytest.mark.parametrize("purpose", ["split", "attack", "bad"])
@@ -114,6 +118,6 @@ def test_too_few_rows_are_said():
 def test_label_drift_grows_with_age():
     case = make_case(Setting(bad=0.0, drift="label", drift_rate=0.2, periods=4, oldest=3.0, decay=0.1), 0, 0)
     clean = make_case(Setting(bad=0.0, periods=4, oldest=3.0, decay=0.1), 0, 0)
-    changed = case.y != clean.y
-    assert not changed[case.t == 1].any()
-    assert changed[case.t < 1].mean() > 0.1
+    changed = case.seen.y != clean.seen.y
+    assert not changed[case.seen.age == 0].any()
+    assert changed[case.seen.age > 0].mean() > 0.1

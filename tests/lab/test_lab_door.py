@@ -118,6 +118,7 @@ def derived(expression):
         ({"methods": {"a": {"level": ["x"]}}}, "methods.a: level must be a text"),
         ({"methods": {"a.b": {}}}, "without '.', '@' and '\\*', got 'a.b'"),
         ({"methods": {"a": {"level": "contributor"}}}, "'a' is at contributor level and needs contributors"),
+        ({"kind": "cited"}, "the kind 'cited' is about contributors, got 0"),
         # kinds, peers, metrics
         ({"kind": "reel"}, "unknown kind 'reel' \\(did you mean 'real'"),
         ({"kind": "real"}, "unknown data set 'wine'; allowed: music_genre"),
@@ -151,7 +152,10 @@ def derived(expression):
         (derived({"mean": ["krum.error"], "over": "bed"}), "unknown axis in over 'bed'"),
         (derived({"minus": [1, 2], "over": "bad"}), "unknown operator along an axis 'minus'"),
         (derived({"shapiro": [3]}), "shapiro takes metrics of methods such as 'krum.error', got 3"),
-        (derived({"shapiro": ["krum.d"]}), "shapiro takes metrics of methods"),
+        (
+            {"derived": {"d": {"shapiro": ["krum.e"]}, "e": {"plus": ["krum.error"]}}},
+            "shapiro takes metrics of methods",
+        ),
         (derived({"minus": ["*.error", 1], "methods": ["krumm"]}), "unknown method 'krumm'"),
         (derived({"minus": ["*.error", 1], "methods": 3}), "methods must be a list, got 3"),
         (derived({"minus": ["*.error", 1], "once": True}), "stands for a row's own method"),

@@ -66,11 +66,8 @@ def test_the_papers_value_stands_beside_ours_and_a_tilde_marks_what_is_implied(e
     write_report(folder, folder / "paper.md", [experiment])
     lines = (folder / "paper.md").read_text().splitlines()
     (line,) = [line for line in lines if "· paper" in line and line.startswith("|")]
-    assert [cell.strip() for cell in line.strip("|").split("|")] == [
-        "",
-        "krum",
-        "**20.5 ± .4** · paper ~12.4",
-    ]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert (cells[0], cells[-1]) == ("0.1", "**20.5 ± .4** · paper ~12.4")
     said = "[x](#x): krum is low (20.5 [20.12, 20.88]; asked: at most 1). *it is not*"
     assert any(said in line for line in lines)
 

@@ -16,71 +16,75 @@ from anml.lab.trial import Clock, Job, trained
 
 def test_scenarios_of_a_trial_share_split_and_flips():
     cases = [make_case(Setting(scenario=name), 3, 0) for name in ("high", "adversarial")]
-    assert (cases[0].x == cases[1].x).all()
-    assert (cases[0].y == cases[1].y).all()
-    assert (cases[0].v != cases[1].v).any()
+    assert (cases[0].seen.x == cases[1].seen.x).all()
+    assert (cases[0].seen.y == cases[1].seen.y).all()
+    assert (cases[0].seen.v != cases[1].seen.v).any()
     other = make_case(Setting(), 4, 0)
-    assert (other.bad != cases[0].bad).any()
+    assert (other.truth.bad != cases[0].truth.bad).any()
 
 
 def test_thirty_percent_of_the_training_labels_are_wrong_and_no_test_label():
     case = make_case(Setting(), 0, 0)
-    assert len(case.y) == 124
-    assert len(case.y_test) == 54
-    assert case.wrong.sum() == case.bad.sum() == round(0.3 * 124)
+    assert len(case.seen.y) == 124
+    assert len(case.truth.y_test) == 54
+    assert case.truth.wrong.sum() == case.truth.bad.sum() == round(0.3 * 124)
     clean = make_case(Setting(bad=0.0), 0, 0)
-    assert ((clean.y != case.y) == case.bad).all()
-    assert (clean.y_test == case.y_test).all()
+    assert ((clean.seen.y != case.seen.y) == case.truth.bad).all()
+    assert (clean.truth.y_test == case.truth.y_test).all()
 
 
 def test_features_are_scaled_on_the_training_part():
     case = make_case(Setting(), 0, 0)
-    assert np.allclose(case.x.mean(axis=0), 0)
-    assert np.allclose(case.x.std(axis=0), 1)
-    assert not np.allclose(case.x_test.mean(axis=0), 0)
+    assert np.allclose(case.seen.x.mean(axis=0), 0)
+    assert np.allclose(case.seen.x.std(axis=0), 1)
+    assert not np.allclose(case.truth.x_test.mean(axis=0), 0)
 
 
 def test_federated_workers_are_wholly_honest_or_wholly_not():
     case = make_case(Setting(dataset="digits", contributors=10, bad=0.4, attack="mixed"), 0, 0)
-    shares = [case.bad[case.contributor == worker].mean() for worker in range(10)]
+    shares = [case.truth.bad[case.seen.contributor == worker].mean() for worker in range(10)]
     assert sorted(shares) == [0.0] * 6 + [1.0] * 4
 
 
 def test_obvious_flips_add_five_and_subtle_ones_do_not():
     obvious = make_case(Setting(dataset="digits", attack="mixed", subtle=0.0), 0, 0)
     subtle = make_case(Setting(dataset="digits", attack="mixed", subtle=1.0), 0, 0)
-    truth = make_case(Setting(dataset="digits", bad=0.0), 0, 0).y
-    assert (obvious.y[obvious.bad] == (truth[obvious.bad] + 5) % 10).all()
-    assert (subtle.y[subtle.bad] != truth[subtle.bad]).all()
-    assert (subtle.y[subtle.bad] != (truth[subtle.bad] + 5) % 10).mean() > 0.8
+    truth = make_case(Setting(dataset="digits", bad=0.0), 0, 0).seen.y
+    assert (obvious.seen.y[obvious.truth.bad] == (truth[obvious.truth.bad] + 5) % 10).all()
+    assert (subtle.seen.y[subtle.truth.bad] != truth[subtle.truth.bad]).all()
+    assert (subtle.seen.y[subtle.truth.bad] != (truth[subtle.truth.bad] + 5) % 10).mean() > 0.8
 
 
 def test_sybils_and_turncoats():
     plain = make_case(Setting(contributors=10), 0, 0)
     sybils = make_case(Setting(contributors=10, sybils=10), 0, 0)
-    assert (sybils.y == plain.y).all()
-    assert (sybils.contributor[~plain.bad] == plain.contributor[~plain.bad]).all()
-    assert len(set(sybils.contributor[plain.bad])) > 3 == len(set(plain.contributor[plain.bad]))
+    assert (sybils.seen.y == plain.seen.y).all()
+    assert (sybils.seen.contributor[~plain.truth.bad] == plain.seen.contributor[~plain.truth.bad]).all()
+    assert (
+        len(set(sybils.seen.contributor[plain.truth.bad]))
+        > 3
+        == len(set(plain.seen.contributor[plain.truth.bad]))
+    )
     turned = make_case(Setting(contributors=10, honest_first=0.5), 0, 0)
-    truth = make_case(Setting(contributors=10, bad=0.0), 0, 0).y
-    assert (turned.bad == plain.bad).all()
-    assert (turned.wrong == (turned.y != truth)).all()
-    assert 0.4 < turned.wrong.sum() / plain.wrong.sum() < 0.6
-    for attacker in set(turned.contributor[turned.bad]):
-        wrong = turned.wrong[turned.contributor == attacker]
+    truth = make_case(Setting(contributors=10, bad=0.0), 0, 0).seen.y
+    assert (turned.truth.bad == plain.truth.bad).all()
+    assert (turned.truth.wrong == (turned.seen.y != truth)).all()
+    assert 0.4 < turned.truth.wrong.sum() / plain.truth.wrong.sum() < 0.6
+    for attacker in set(turned.seen.contributor[turned.truth.bad]):
+        wrong = turned.truth.wrong[turned.seen.contributor == attacker]
         assert (np.diff(wrong.astype(int)) >= 0).all()  # never honest again
 
 
 def test_a_majority_that_colludes_tells_one_lie():
     case = make_case(Setting(contributors=10, bad=0.6, attack="collude"), 0, 0)
-    truth = make_case(Setting(contributors=10, bad=0.0), 0, 0).y
-    assert (case.y[case.bad] == (truth[case.bad] + 1) % 3).all()
+    truth = make_case(Setting(contributors=10, bad=0.0), 0, 0).seen.y
+    assert (case.seen.y[case.truth.bad] == (truth[case.truth.bad] + 1) % 3).all()
 
 
 def test_ages_run_from_new_to_oldest():
     case = make_case(Setting(periods=5, oldest=4.0, decay=0.1), 0, 0)
-    assert sorted(set(np.round(-np.log(case.t) / 0.1, 6))) == [0, 1, 2, 3, 4]
-    assert (make_case(Setting(), 0, 0).t == 1).all()
+    assert sorted(set(case.seen.age)) == [0, 1, 2, 3, 4]
+    assert make_case(Setting(), 0, 0).seen.age is None
 
 
 def test_regression_errors_are_in_the_units_of_the_labels():
@@ -106,7 +110,7 @@ def test_unknown_names_are_errors(field):
 
 def test_a_network_depends_on_its_own_rows_alone():
     cases = [make_case(Setting(dataset="breast-cancer"), trial, 0) for trial in range(3)]
-    jobs = [Job(case, np.arange(250), 5, 100, (8,)) for case in cases]
+    jobs = [Job(case.seen, np.arange(250), 5, 100, (8,)) for case in cases]
     together = trained(jobs, "cpu", Clock(), "x")
     alone = trained(jobs[1:2], "cpu", Clock(), "x")[0]
     assert (together[1].flat == alone.flat).all()
@@ -155,9 +159,11 @@ def test_contributor_level_finds_the_bad_workers_where_sample_level_cannot():
 def test_everybody_confuses_the_same_classes_and_some_far_more():
     setting = Setting(dataset="digits", attack="confused", contributors=20, often=0.6, seldom=0.1)
     case = make_case(setting, 0, 0)
-    truth = make_case(replace(setting, often=0.0, seldom=0.0), 0, 0).y
-    np.testing.assert_array_equal(case.wrong, case.y != truth)
-    assert case.wrong[case.bad].mean() == pytest.approx(0.6, abs=0.06)
-    assert case.wrong[~case.bad].mean() == pytest.approx(0.1, abs=0.03)
-    pairs = {(int(a), int(b)) for a, b in zip(truth[case.wrong], case.y[case.wrong], strict=True)}
+    truth = make_case(replace(setting, often=0.0, seldom=0.0), 0, 0).seen.y
+    np.testing.assert_array_equal(case.truth.wrong, case.seen.y != truth)
+    assert case.truth.wrong[case.truth.bad].mean() == pytest.approx(0.6, abs=0.06)
+    assert case.truth.wrong[~case.truth.bad].mean() == pytest.approx(0.1, abs=0.03)
+    pairs = {
+        (int(a), int(b)) for a, b in zip(truth[case.truth.wrong], case.seen.y[case.truth.wrong], strict=True)
+    }
     assert len(pairs) == 10  # each class has one look-alike

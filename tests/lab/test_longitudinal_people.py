@@ -12,9 +12,10 @@ from anml.lab.longitudinal.simulate import (
     SCENARIO,
     SCENARIOS,
     TURN,
+    Account,
     Person,
+    _whitewashed,
     population,
-    reborn,
 )
 
 
@@ -68,6 +69,7 @@ def test_each_scenario_by_its_description():
 
 def test_a_whitewasher_comes_back_as_they_were_under_a_new_name():
     old = SCENARIO["whitewashers"](0, 0.9)
-    new = reborn(old, 7)
-    assert (new.joined, new.born, new.leaves_below, new.good) == (7, 7, old.leaves_below, False)
+    new = _whitewashed(Account(old), 6).person
+    assert (old.left, new.joined, new.left) == (7, 7, ROUNDS)
+    assert (new.leaves_below, new.good) == (old.leaves_below, False)
     assert new.skill(9) == old.skill(9)

@@ -1,4 +1,4 @@
-"""Measures of the bank by hand: errors, labels, contributors, backdoors."""
+"""Measures by hand: errors, labels, contributors, backdoors; those of the bank among them."""
 
 from dataclasses import replace
 
@@ -8,9 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.weigh import RECIPES
-from anml.lab.bank import run as peers
-from anml.lab.bank.run import LEARNERS, MEASURES, error_of, learner, measures, weighed
-from anml.lab.bank.sources import Condition, Seen, Trigger, Truth
+from anml.lab.bank.run import LEARNERS, learner, measures, weighed
+from anml.lab.kinds import MEASURES as OF_KINDS
+from anml.lab.measures import (
+    Outcome,
+    called,
+    error_of,
+    harm,
+    of_items,
+    of_labels,
+    of_quality,
+    percent,
+    rank_correlation,
+    ranked,
+    side_by_side,
+)
+from anml.lab.seen import Case, Seen, Trigger, Truth
+
+MEASURES = OF_KINDS["bank"]
 
 
 class Sure:
@@ -22,14 +37,14 @@ class Sure:
 
 
 def outcome_of(**parts):
-    return peers.Outcome(lambda learner: Sure(), **parts)
+    return Outcome(train=lambda learner: Sure(), **parts)
 
 
 def four_labels(**parts):
-    seen = Seen(np.zeros((4, 1)), np.array([0, 1, 1, 0]), np.array([0, 0, 1, 2]))
-    truth = Truth(np.array([0, 1, 0, 1]), np.array([1, 2]))
-    x_test = np.array([[0.0], [1.0], [1.0], [1.0]])
-    return replace(Condition(seen, truth, x_test, np.array([0, 1, 1, 0])), **parts)
+    seen = Seen(np.zeros((4, 1)), np.array([0, 1, 1, 0]), 2, np.array([0, 0, 1, 2]))
+    x_test, right = np.array([[0.0], [1.0], [1.0], [1.0]]), np.array([0, 1, 0, 1])
+    truth = Truth(x_test, np.array([0, 1, 1, 0]), right, seen.y != right, seen.contributor > 0)
+    return Case(seen, replace(truth, **parts))
 
 
 @pytest.mark.parametrize(
@@ -48,9 +63,8 @@ def test_measures_by_hand(verdict, honest, liars):
             kept=np.array([True, False, True, True]), score=np.array([0.9, 0.8, 0.1, 0.85]),
             p_correct=np.array([0.9, 0.7, 0.1, 0.2]), verdict=np.array(verdict),
         ),
-        0,
     )  # fmt: skip
-    assert tuple(found) == MEASURES
+    assert set(MEASURES) - set(found) == {"seconds"}
     assert (found["error_lr"], found["error_rf"]) == (25, 25)
     assert (found["right_dropped"], found["wrong_kept"]) == (50, 100)
     assert (found["honest"], found["liars"]) == (1, 2)
@@ -62,18 +76,16 @@ def test_measures_by_hand(verdict, honest, liars):
 
 
 def test_what_is_not_defined_is_not_measured():
-    found = measures(four_labels(), outcome_of(), 0)
-    undefined = {name for name, value in found.items() if np.isnan(value)}
-    beside = {"seconds"}
-    assert undefined - beside == {
+    found = measures(four_labels(), outcome_of())
+    assert set(MEASURES) - set(found) - {"seconds"} == {
         "right_dropped", "wrong_kept", "calibration", "ranking", "attack_lr", "attack_rf"
     }  # fmt: skip
     assert found["liars_found"] == 0
 
 
 def test_where_one_class_is_left_it_is_predicted():
-    outcome = weighed(four_labels().seen, RECIPES["uniform"], 0)._replace(kept=np.array([0, 1, 1, 0]) > 0)
-    assert measures(four_labels(), outcome, 0)["error_lr"] == 50
+    answer = replace(weighed(four_labels().seen, RECIPES["uniform"]), kept=np.array([0, 1, 1, 0]) > 0)
+    assert measures(four_labels(), answer)["error_lr"] == 50
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
@@ -109,3 +121,46 @@ def test_every_final_model_learns_and_is_the_same_for_the_same_seed(name, numeri
 def test_measures_are_named_once():
     assert len(set(MEASURES)) == len(MEASURES)
     assert {f"error_{name}" for name in LEARNERS} <= set(MEASURES)
+
+
+def test_what_is_kept_by_hand():
+    """Of four labels the last two are wrong; of people the last two are bad."""
+    found = of_labels(four_labels(), Outcome(kept=np.array([True, False, True, False])))
+    assert (found["kept"], found["precision"]) == (50, 50)
+    assert (found["right_dropped"], found["wrong_kept"], found["honest_lost"]) == (50, 50, 50)
+    # Weights count in place of what is kept.
+    assert of_labels(four_labels(), Outcome(weights=np.array([3.0, 0, 1, 0])))["precision"] == 75
+    assert "precision" not in of_labels(four_labels(), Outcome(weights=np.zeros(4)))
+
+
+def test_how_good_people_are_said_to_be_by_hand():
+    found = of_quality(four_labels(), np.array([3.0, 1.0, -1.0]))
+    assert (found["ranked"], found["paid_bad"]) == (1, 25)
+    assert found["ranks"] == pytest.approx(0.866, abs=0.001)  # one is right, two are wrong
+    assert "correlation" not in found  # nobody has twenty labels
+    assert ranked(np.zeros(3), np.array([True, True, False])) == 0.5
+
+
+def test_small_measures_by_hand():
+    assert percent([True, False]) == 50
+    assert np.isnan(percent([]))
+    assert harm(np.array([1.0, 3.0]), np.array([True, False])) == 25
+    assert rank_correlation(np.array([1, 5, 9]), np.array([2, 3, 100])) == pytest.approx(1)
+    assert np.isnan(rank_correlation(np.array([1, 2]), np.array([False, False])))
+    words = ["reliable", "cannot tell", "reliable"]
+    assert called(words, {"some": (np.array([True, True, False]), ["reliable"])}) == {"some": 1}
+
+
+def test_items_whose_truth_was_told_do_not_count():
+    posterior = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    right = np.array([0, 0, 0])
+    assert of_items(Outcome(posterior=posterior), right)["consensus"] == pytest.approx(200 / 3)
+    assert of_items(Outcome(posterior=posterior, told=[1]), right)["consensus"] == 100
+
+
+def test_methods_that_do_not_apply_have_no_row_and_shared_time_is_kept():
+    answers = {"a": Outcome(kept=np.ones(1)), "b": None, "c": Outcome(seconds=7.0)}
+    found = dict(side_by_side(list(answers), answers.get, lambda answer: {"x": 1.0}))
+    assert list(found) == ["a", "c"]
+    assert found["c"] == {"x": 1.0, "seconds": 7.0}
+    assert 0 <= found["a"]["seconds"] < 1

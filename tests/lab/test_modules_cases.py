@@ -20,6 +20,7 @@ from anml.lab.modules.cases import (
     TEST,
     TRAIN,
     make_case,
+    make_module,
 )
 
 DATA_THERE = bool(os.environ.get("ANML_DATA"))
@@ -31,22 +32,22 @@ ATTACKED = [name for name in CASES if name not in (PEOPLE_GAVE, *TABLES)]
 @pytest.mark.parametrize("name", ATTACKED)
 def test_a_case_is_a_function_of_its_seed_and_bad_rows_are_of_bad_contributors(name):
     one, two, other = make_case(name, 3), make_case(name, 3), make_case(name, 4)
-    assert torch.equal(one.x, two.x)
-    assert (one.y == two.y).all()
-    assert not torch.equal(one.x, other.x)
-    assert (one.who[one.bad] < BAD).all()
-    assert 0.15 < one.bad.mean() < 0.4
-    assert one.make()(one.x[:3]).shape == (3, len(SETS[name.split("-")[0]].alike))
-    assert (one.triggered is not None) == name.endswith("backdoor")
+    assert torch.equal(one.seen.x, two.seen.x)
+    assert (one.seen.y == two.seen.y).all()
+    assert not torch.equal(one.seen.x, other.seen.x)
+    assert (one.seen.contributor[one.wrong] < BAD).all()
+    assert 0.15 < one.wrong.mean() < 0.4
+    assert make_module(name)(one.seen.x[:3]).shape == (3, len(SETS[name.split("-")[0]].alike))
+    assert (one.truth.trigger is not None) == name.endswith("backdoor")
 
 
 def test_only_the_attacked_rows_are_changed():
     backdoor, aligned = make_case("texts-backdoor", 0), make_case("pictures-aligned", 0)
     for case in (backdoor, aligned):
-        changed = (case.x != case.clean).flatten(1).any(1).numpy()
-        assert (case.who[changed] < BAD).all()
+        changed = (case.seen.x != case.bound[0]).flatten(1).any(1).numpy()
+        assert (case.seen.contributor[changed] < BAD).all()
         assert changed.any()
-    assert (backdoor.y[(backdoor.x != backdoor.clean).any(1).numpy()] == TARGET).all()
+    assert (backdoor.seen.y[(backdoor.seen.x != backdoor.bound[0]).any(1).numpy()] == TARGET).all()
 
 
 def test_cases_are_sets_times_attacks():
@@ -57,14 +58,14 @@ def test_cases_are_sets_times_attacks():
 @pytest.mark.parametrize("name", ATTACKED)
 def test_shapes_credentials_and_the_test_part(name):
     case = make_case(name, 0)
-    assert len(case.x) == len(case.y) == len(case.who)
-    assert len(case.x) == (cases.PHOTOGRAPHS if name.startswith("cifar10n") else TRAIN)
-    assert len(case.test_x) == len(case.test_y) == TEST
-    assert set(np.unique(case.who)) == set(range(PEOPLE))
-    assert ((case.v >= 0.2) & (case.v <= 0.95)).all()
-    assert (case.bad == (case.y != case.truth)).all()
+    assert len(case.seen.x) == len(case.seen.y) == len(case.seen.contributor)
+    assert len(case.seen.x) == (cases.PHOTOGRAPHS if name.startswith("cifar10n") else TRAIN)
+    assert len(case.truth.x_test) == len(case.truth.y_test) == TEST
+    assert set(np.unique(case.seen.contributor)) == set(range(PEOPLE))
+    assert ((case.seen.v >= 0.2) & (case.seen.v <= 0.95)).all()
+    assert (case.wrong == (case.seen.y != case.truth.y)).all()
     # Only who fakes credentials shows good ones.
-    shown = case.v[case.who < BAD].mean()
+    shown = case.seen.v[case.seen.contributor < BAD].mean()
     assert (shown > 0.65) == name.endswith("faked")
 
 
@@ -72,7 +73,7 @@ def test_shapes_credentials_and_the_test_part(name):
 def test_alike_is_the_class_that_looks_alike(name):
     case = make_case(name, 0)
     alike = SETS[name.split("-")[0]].alike
-    assert (case.y[case.bad] == alike[case.truth[case.bad]]).all()
+    assert (case.seen.y[case.wrong] == alike[case.truth.y[case.wrong]]).all()
     assert (alike[alike] == np.arange(len(alike))).all()
     assert (alike != np.arange(len(alike))).all()
 
@@ -80,14 +81,14 @@ def test_alike_is_the_class_that_looks_alike(name):
 @pytest.mark.parametrize("name", [name for name in CASES if name.endswith("shift")])
 def test_those_who_see_things_in_another_light_are_honest(name):
     case, plain = make_case(name, 0), make_case(name.replace("shift", "flip"), 0)
-    assert torch.equal(case.x, case.clean)
-    assert case.x.shape == plain.x.shape
-    assert not case.bad[case.who >= BAD].any()
+    assert torch.equal(case.seen.x, case.bound[0])
+    assert case.seen.x.shape == plain.seen.x.shape
+    assert not case.wrong[case.seen.contributor >= BAD].any()
 
 
 def test_rows_with_a_backdoor_are_of_the_other_classes():
     case = make_case("pictures-backdoor", 0)
-    assert len(case.triggered) == (case.test_y != TARGET).sum()
+    assert len(case.truth.trigger.x) == (case.truth.y_test != TARGET).sum()
     assert 0 <= TARGET < CLASSES
 
 
@@ -95,8 +96,8 @@ def test_rows_with_a_backdoor_are_of_the_other_classes():
 def test_a_table_has_as_many_rows_as_its_name_says_and_bad_ones_are_flipped():
     assert TABLES[0] == "covertype-600"
     case, again = make_case(TABLES[0], 1), make_case(TABLES[0], 1)
-    assert torch.equal(case.x, again.x)
-    assert (len(case.y), len(case.test_y)) == (600, TABLE_TEST)
-    assert (case.bad == (case.y != case.truth)).all()
-    assert (case.who[case.bad] < BAD).all()
-    assert case.make()(case.x[:2]).shape == (2, 7)
+    assert torch.equal(case.seen.x, again.seen.x)
+    assert (len(case.seen.y), len(case.truth.y_test)) == (600, TABLE_TEST)
+    assert (case.wrong == (case.seen.y != case.truth.y)).all()
+    assert (case.seen.contributor[case.wrong] < BAD).all()
+    assert make_module(TABLES[0])(case.seen.x[:2]).shape == (2, 7)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from anml.lab.modules.run import FOLDS, fresh, held_out, predicted, train
+from anml.lab.seen import Seen
 
 
 def make() -> nn.Module:
@@ -64,7 +65,7 @@ def test_held_out_rows_were_not_seen():
     """A row with a label that nothing in it tells is guessed by modules that did not see it."""
     x = torch.eye(60)
     y = np.random.default_rng(1).integers(0, 2, 60)
-    found = held_out(lambda: nn.Linear(60, 2), x, y, 0)
+    found = held_out(lambda: nn.Linear(60, 2), Seen(x, y, 2))
     assert found.shape == (60, 2)
     assert found.sum(axis=1) == pytest.approx(np.ones(60))
     assert (found.argmax(axis=1) == y).mean() < 0.75

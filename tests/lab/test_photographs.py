@@ -13,12 +13,12 @@ def test_people_err_as_often_as_their_sets_do(real_data):
     data = cifar10n()
     rates = [float((data[name] != data["clean_label"]).mean()) for name in LABEL_SETS]
     for place, rate in enumerate(rates):
-        theirs = case.who == place
-        assert abs(float(case.bad[theirs].mean()) - rate) < 0.08
-    assert case.triggered is None
-    assert (case.v == 1).all()
-    assert (case.r == 1).all()
-    assert not torch.equal(case.x, make_case(PEOPLE_GAVE, 1).x)
+        theirs = case.seen.contributor == place
+        assert abs(float(case.wrong[theirs].mean()) - rate) < 0.08
+    assert case.truth.trigger is None
+    assert (case.seen.v == 1).all()
+    assert (case.seen.r == 1).all()
+    assert not torch.equal(case.seen.x, make_case(PEOPLE_GAVE, 1).seen.x)
 
 
 def test_rows_are_drawn_once_from_their_class(real_data):
@@ -31,7 +31,7 @@ def test_rows_are_drawn_once_from_their_class(real_data):
     found = np.array([places[row.numpy().tobytes()] for row in x])
     assert (cifar10n()["clean_label"][found] == y).all()
     # The test part is other photographs.
-    assert not any(row.numpy().tobytes() in places for row in photographs.draw_more_photographs(y, rng))
+    assert not any(row.numpy().tobytes() in places for row in photographs.draw_photographs(y, rng, "test"))
 
 
 def test_a_trigger_is_three_features_and_a_pull_is_half_of_the_way(real_data):

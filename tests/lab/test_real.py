@@ -10,9 +10,9 @@ import pytest
 
 from anml.core.errors import AnmlError
 from anml.lab import cells
-from anml.lab import real as peers
 from anml.lab.data import CONTRIBUTED, DataMissingError, load_contributed
 from anml.lab.kinds import run_block
+from anml.lab.measures import Outcome
 from anml.lab.real import measures
 from anml.lab.runner import blocks_of, run
 from anml.lab.spec import catalogue
@@ -29,15 +29,14 @@ SMALL = ("music_genre", "heart_disease-cleveland")
 
 
 def test_measures_by_hand(crowd):
-    right = crowd.label == crowd.truth
-    answer = peers.PeerAnswer(crowd.y_test, {"ann": 1.0, "bob": 1.0, "cat": 2 / 3, "dan": 0.5}, right * 1.0)
+    right, quality = crowd.right, np.array([1.0, 1.0, 2 / 3, 0.5])
+    answer = Outcome(predicted=crowd.truth.y_test, quality=quality, p_correct=right * 1.0)
     found = measures(crowd, answer)
     assert (found["accuracy"], found["calibration"], found["ranking"]) == (100, 0, 1)
     assert found["correlation"] > 0.99
     assert found["count_9"] == right.sum()
-    nothing = measures(replace(crowd, truth=None), answer)
-    assert np.isnan(nothing["correlation"])
-    assert nothing["accuracy"] == 100
+    unknown = replace(crowd, truth=replace(crowd.truth, y=None))
+    assert measures(unknown, answer) == {"accuracy": 100}
 
 
 def test_sets_that_are_not_there_are_left_out(tmp_path, monkeypatch, capsys):

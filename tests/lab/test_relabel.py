@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from anml.lab.crowds import Crowd, load_crowd
+from anml.lab.crowds import load_crowd, right_of
 from anml.lab.kinds import KINDS, run_block
 from anml.lab.relabel import ORDERS, SCENARIOS, SETS, activelab, believed, ranked, with_labels, with_truth
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import catalogue
 
 RELABEL = catalogue("beyond")["relabel"]
@@ -20,9 +21,8 @@ def crowd(items=60, seed=0):
     item = np.repeat(np.arange(items), 3)
     who = np.concatenate([rng.permutation(5)[:3] for _ in range(items)])
     wrong = rng.uniform(size=3 * items) < np.where(who == 0, 0.5, 0.1)
-    return Crowd(
-        np.zeros((3 * items, 0)), np.where(wrong, 1 - right[item], right[item]), who, item, right[item], 2
-    )
+    y = np.where(wrong, 1 - right[item], right[item])
+    return Case(Seen(np.zeros((3 * items, 0)), y, 2, who.astype(str), item), Truth(y=right[item]))
 
 
 def test_the_kind_runs_and_measures_these():
@@ -32,22 +32,22 @@ def test_the_kind_runs_and_measures_these():
 
 def test_an_order_asks_about_open_items_once_and_unsure_ones_first():
     made = crowd()
-    posterior = believed(made, np.full(60, -1), 0)
+    posterior = believed(made.seen, np.full(60, -1))
     still = np.arange(60) % 2 == 0
     chance = np.random.default_rng(0).permutation(60)
     for way in ORDERS:
-        found = ranked(made, posterior, still, way, chance)
+        found = ranked(made.seen, posterior, still, way, chance)
         assert sorted(found) == list(range(0, 60, 2)), way
-    found = ranked(made, posterior, still, "anml", chance)
+    found = ranked(made.seen, posterior, still, "anml", chance)
     p = posterior.max(axis=1)[found]
     assert p[:10].mean() < p[-10:].mean()
 
 
 def test_what_is_told_is_believed_and_ends_the_replay():
     made = crowd()
-    told = np.where(np.arange(60) < 20, made.right, -1)
-    posterior = believed(made, told, 0)
-    assert (posterior.argmax(axis=1)[:20] == made.right[:20]).all()
+    right = right_of(made)
+    posterior = believed(made.seen, np.where(np.arange(60) < 20, right, -1))
+    assert (posterior.argmax(axis=1)[:20] == right[:20]).all()
     found = with_truth(made, "anml", np.random.default_rng(0))
     assert 0 <= found["half"] <= found["answers"] <= 100
 
@@ -59,7 +59,7 @@ def test_with_labels_of_the_crowd_most_items_are_right():
 
 
 def test_peers_are_asked_about_the_labels_that_are_there():
-    score = activelab(crowd())
+    score = activelab(crowd().seen)
     assert score.shape == (60,)
     assert np.isfinite(score).all()
 
@@ -67,11 +67,12 @@ def test_peers_are_asked_about_the_labels_that_are_there():
 @pytest.mark.parametrize(("name", "items", "classes"), [("music", 700, 10), ("dogs", 807, 4)])
 def test_sets_have_a_right_label_of_every_item(real_data, name, items, classes):
     found = load_crowd(SETS[name])
-    assert (len(found.right), found.classes) == (items, classes)
-    assert set(found.item) == set(range(items))
+    seen, right = found.seen, right_of(found)
+    assert (len(right), seen.classes) == (items, classes)
+    assert set(seen.item) == set(range(items))
     majority = np.zeros((items, classes))
-    np.add.at(majority, (found.item, found.y), 1)
-    assert (majority.argmax(axis=1) == found.right).mean() > 0.6
+    np.add.at(majority, (seen.item, seen.y), 1)
+    assert (majority.argmax(axis=1) == right).mean() > 0.6
 
 
 def test_a_row_is_a_replay(real_data, monkeypatch):

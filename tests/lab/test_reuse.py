@@ -5,12 +5,10 @@ from dataclasses import replace
 import pytest
 
 from anml.lab.cells import cells_of
-from anml.lab.kinds import KINDS, run_block
+from anml.lab.kinds import KINDS, MEASURES, run_block
 from anml.lab.reuse import (
     CLOCKS,
-    MEASURES,
     SCENARIOS,
-    SHIFT_MEASURES,
     SHIFT_WAYS,
     TRUE,
     WAYS,
@@ -44,13 +42,13 @@ def test_a_row_is_a_simulation_and_some_cells_run_alone():
     (row,) = run_block(small, [2], "both-few", cells=[chosen])
     assert (row["trial"], row["dataset"], row["method"]) == (2, "both-few", "learned")
     expected = simulate("both-few", ["learned"], small.seed, 2)["learned"]
-    assert {name: row[name] for name in MEASURES} == expected
+    assert {name: row[name] for name in MEASURES["reuse"]} == expected
 
 
 def test_domains_that_arrive_are_run_and_measured_so():
     assert list(KINDS["shift"].data) == list(CLOCKS) == SHIFT.vary["dataset"]
     assert KINDS["shift"].peers == SHIFT_WAYS == tuple(SHIFT.peers)
-    assert set(SHIFT.metrics) == set(SHIFT_MEASURES)
+    assert set(SHIFT.metrics) == set(MEASURES["shift"])
 
 
 def test_where_domains_differ_each_is_learned_by_itself():
@@ -60,4 +58,4 @@ def test_where_domains_differ_each_is_learned_by_itself():
     assert found["learned"]["harm"] < found["given"]["harm"] < found["none"]["harm"]
     (row,) = run_block(replace(SHIFT, vary={"dataset": ["mixed"]}, peers=("true",), seed=3), [0], "mixed")
     # All ways see the same labels, so that one alone gives the same row.
-    assert {name: row[name] for name in SHIFT_MEASURES} == found["true"]
+    assert {name: row[name] for name in MEASURES["shift"]} == found["true"]

@@ -1,12 +1,11 @@
 """Reputation over rounds: rules by hand, and what each makes of those who change."""
 
-import numpy as np
 import pytest
 
 from anml.core.signals.track_record import DAY, Scored
+from anml.lab.kinds import MEASURES
 from anml.lab.longitudinal.simulate import (
     FOUND,
-    MEASURES,
     ROUNDS,
     RULES,
     TURN,
@@ -41,7 +40,6 @@ def test_rules_that_do_not_learn_by_hand():
     assert reputation(account(), "as given", 5) == 0.8
     # Who joins later, or under a new name, is given what somebody new is given.
     assert reputation(account(joined=3), "as given", 5) == 0.4
-    assert reputation(account(born=3), "as given", 5) == 0.4
     assert reputation(account(), "Kang", 5) == 0.5
 
 
@@ -80,9 +78,8 @@ def test_measures_by_hand():
     for made, r in ((good, 1.0), (bad, 0.5)):
         made.r = dict.fromkeys(range(ROUNDS), r)
     found = _measures([good, bad], [10.0] * ROUNDS, [20.0] * ROUNDS)
-    assert tuple(found) == MEASURES
+    assert set(MEASURES["longitudinal"]) - set(found) == {"start"}
     assert (found["error"], found["harm"], found["honest_low"]) == (10, 20, 0)
     assert found["paid_bad"] == pytest.approx(100 / 3)
     # 1 of 1 and 0.5 of 0.2: off by 0 and by 0.3.
     assert found["off"] == pytest.approx(0.15)
-    assert np.isnan(found["start"])

@@ -6,19 +6,20 @@ import pytest
 
 from anml.core.errors import AnmlError
 from anml.lab.claims import REGIONS
-from anml.lab.expressions import ACROSS, FORMS, TESTS
+from anml.lab.expressions import ACROSS, FORMS, TESTS, Results
 from anml.lab.kinds import metrics_of
 from anml.lab.spec import catalogue, parse
-from anml.lab.statements import KnownNames, check_claim, check_statements
+from anml.lab.statements import check_claim, check_statements
 
 EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
-KNOWN = KnownNames(["krum", "mine"], ["error", "kept"], {"gain": {"saving": ["*.error", "krum.error"]}},
-              {"bad": ["0.1", "0.3"]})  # fmt: skip
+BASE = {"title": "x", "vary": {"bad": [0.1, 0.3]}, "methods": {"krum": {"like": "krum"}, "mine": {}}}
+KNOWN = Results.made_up(
+    parse("x", {**BASE, "derived": {"gain": {"saving": ["*.error", "krum.error"]}}}), ["error", "kept"]
+)
 
 
 def said(**table):
-    base = {"title": "x", "vary": {"bad": [0.1, 0.3]}, "methods": {"krum": {"like": "krum"}, "mine": {}}}
-    check_statements(parse("x", {**base, **table}), ["error", "kept"])
+    check_statements(parse("x", {**BASE, **table}), ["error", "kept"])
 
 
 @pytest.mark.parametrize("name", EVERY)

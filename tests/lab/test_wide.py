@@ -8,7 +8,7 @@ from anml.lab.door import check_experiment
 from anml.lab.report import page_of
 from anml.lab.spec import catalogue, parse
 from anml.lab.summary import UNKNOWN
-from anml.lab.tables import WIDEST, cell, wide
+from anml.lab.tables import cell, wide
 
 
 def row(key, metric, ours, half=None, paper=None, **more):
@@ -46,7 +46,7 @@ def test_methods_become_columns_and_what_repeats_is_said_once():
     ]
     for each in rows:
         each["paper"] = 7.5 if each["metric"] == "slope" and each["key"]["bad"] == "0.3" else None
-    assert wide(None, {"rows": rows}) == [
+    assert wide(parse("x", {"title": "x", "across": ["profile", "method"]}), {"rows": rows}) == [
         "| error: bad | paper's q, uniform | paper's q, krum |",
         "| ---------- | ------------------ | --------------- |",
         "| 0          | 2.0                | 3.0             |",
@@ -57,15 +57,16 @@ def test_methods_become_columns_and_what_repeats_is_said_once():
     ]
 
 
-def test_a_table_is_no_wider_than_a_page_and_has_every_figure():
+@pytest.mark.parametrize(("across", "columns"), [(["attack"], 4), ([], 1), (["dataset", "method"], 9)])
+def test_what_varies_along_the_named_axes_is_a_column_and_every_figure_is_there(across, columns):
     rows = [
         row({"dataset": dataset, "attack": attack, "method": method}, "error", ours=float(len(method)))
         for dataset in "abc"
         for attack in "wxyz"
         for method in ("uniform", "krum", "evidence")
     ]
-    header, _, *body = wide(None, {"rows": rows})
-    assert header.count("|") - 1 <= WIDEST + 2
+    header, _, *body = wide(parse("x", {"title": "x", "across": across}), {"rows": rows})
+    assert header.count("|") - 1 == columns + 3 - len(across)
     figures = [part for line in body for part in line.split("|") if "." in part]
     assert len(figures) == len(rows)
 
@@ -76,6 +77,8 @@ def test_columns_and_causes_are_checked_before_anything_runs():
     check_experiment(parse("mine", {**mine, "columns": ["error", "krum.error"], "claims": [claim]}))
     with pytest.raises(AnmlError, match="unknown method 'krumm'"):
         check_experiment(parse("mine", {**mine, "columns": ["krumm.error"]}))
+    with pytest.raises(AnmlError, match="unknown axis in across 'metod'"):
+        check_experiment(parse("mine", {**mine, "across": ["metod"]}))
     with pytest.raises(AnmlError, match="unknown metric 'eror'"):
         check_experiment(parse("mine", {**mine, "columns": ["eror"]}))
     with pytest.raises(AnmlError, match="unknown cause 'luck'"):

@@ -1,9 +1,7 @@
-"""One simulated data set; each purpose has its own randomness, so that conditions compare in pairs."""
+"""Cases made from a setting; each purpose has its own randomness, so that conditions compare in pairs."""
 
 import hashlib
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,44 +13,8 @@ from anml.core.errors import InputError
 from anml.core.signals.temporal import Decay
 from anml.gradients.crossfit import standardise
 from anml.lab.data import Dataset, load_dataset
-from anml.lab.spec import Setting
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a method sees (x, y, v, r, t, contributor, item), and what only the scoring of methods sees.
-
-    `bad` marks samples of bad contributors, `wrong` labels that are not the true ones, `tier` the group
-    of the contributor where there are tiers. Without `credentials` v and r are not known, and are 1.
-    Labels of regression are in units of their own spread; `unit` takes errors back.
-    """
-
-    x: Floats
-    y: np.ndarray[Any, Any]
-    x_test: Floats
-    y_test: np.ndarray[Any, Any]
-    classes: int
-    v: Floats
-    r: Floats
-    t: Floats
-    contributor: Ints | None
-    item: Ints | None
-    credentials: bool
-    bad: Bools
-    wrong: Bools
-    tier: Ints | None
-    unit: float
-    seed: int
-
-    @property
-    def task(self) -> Any:
-        """Classification, or regression where there is one class."""
-        return "classification" if self.classes > 1 else "regression"
-
-
-def stream(seed: int, trial: int, purpose: str, dataset: str) -> np.random.Generator:
-    """Randomness for one purpose in one trial, whatever the condition."""
-    return np.random.default_rng([seed, trial, zlib.crc32(purpose.encode()), zlib.crc32(dataset.encode())])
+from anml.lab.seen import Case, Seen, Truth
+from anml.lab.spec import Setting, stream
 
 
 def digest(*parts: Any) -> str:
@@ -93,16 +55,21 @@ def make_case(setting: Setting, trial: int, seed: int) -> Case:
         y = attacks.drift_labels(y, age, setting.drift_rate, data.classes, rng("drift"))
     tier = scenarios.assign_tiers(bad, rng("tier")) if setting.scenario == "tiers" else None
     if tier is not None:
-        y = _tier_errors(y, tier, data.classes, rng("errors"))
+        # Honest mistakes of legitimate contributors, by tier; attackers are wrong already.
+        chance, errors = np.array([0.0, *(level.wrong for level in scenarios.TIERS[1:])])[tier], rng("errors")
+        y = attacks.flip_labels(y, errors.uniform(size=n) < chance, data.classes, errors)
     v, r = _credentials(setting, bad, tier, rng("credentials"))
-    y, y_test, unit = _units(y, data.y[test]) if data.classes < 2 else (y, data.y[test], 1.0)
+    y_test, unit = data.y[test], 1.0
+    if data.classes == 1:  # in units of their own spread, about their mean
+        centre, unit = float(y.mean()), float(y.std()) or 1.0
+        y, y_test = (y - centre) / unit, (y_test - centre) / unit
+    wrong = lies | (y != truth) if data.classes > 1 else turned
+    ages = age if np.ptp(Decay(setting.decay)(age)) > 0 else None
+    seed = int(rng("network").integers(2**31))
     return Case(
-        x=x, y=y, x_test=x_test, y_test=y_test, classes=data.classes, v=v, r=r,
-        t=Decay(setting.decay)(age), contributor=contributor, item=item,
-        credentials=setting.scenario != "none", bad=bad,
-        wrong=lies | (y != truth) if data.classes > 1 else turned, tier=tier, unit=unit,
-        seed=int(rng("network").integers(2**31)),
-    )  # fmt: skip
+        Seen(x, y, data.classes, contributor, item, v, r, ages, seed),
+        Truth(x_test, y_test, truth if data.classes > 1 else None, wrong, bad, tier, unit=unit),
+    )
 
 
 def split(data: Dataset, setting: Setting, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -183,9 +150,9 @@ CREDENTIALS = (*scenarios.SCENARIOS, "tiers", "correlated", "none")
 
 def _credentials(
     setting: Setting, bad: Bools, tier: Ints | None, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats | None, Floats | None]:
     if setting.scenario == "none":
-        return np.ones(len(bad)), np.ones(len(bad))
+        return None, None
     if setting.scenario == "correlated":
         v, r = scenarios.correlated_credentials(bad, setting.correlation, rng)
     elif tier is not None:
@@ -195,15 +162,3 @@ def _credentials(
     if setting.faked:
         v, r = scenarios.fake_credentials(v, r, bad, rng, share=setting.faked)
     return v, r
-
-
-def _tier_errors(y: Any, tier: Ints, classes: int, rng: np.random.Generator) -> Any:
-    """Honest mistakes of legitimate contributors, by tier; attackers are wrong already."""
-    chance = np.array([0.0, *(level.wrong for level in scenarios.TIERS[1:])])[tier]
-    return attacks.flip_labels(y, rng.uniform(size=len(y)) < chance, classes, rng)
-
-
-def _units(y: Any, y_test: Any) -> tuple[Any, Any, float]:
-    """Numbers in units of their own spread, about their mean, and that unit."""
-    centre, spread = float(y.mean()), float(y.std()) or 1.0
-    return (y - centre) / spread, (y_test - centre) / spread, spread

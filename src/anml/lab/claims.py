@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anml.core.checks import one_of
 from anml.core.stats import Estimate
 from anml.lab.expressions import Place, Results, interval
-from anml.lab.spec import label_of, words
+from anml.lab.spec import words
 
 CAUSES, LIMITS, APART = words("causes"), words("limits"), words("apart")
 # Fewer trials decide nothing. A claim on the edge of what it denies holds by chance this often.
@@ -129,13 +128,10 @@ def _inside(found: Estimate, low: float, high: float) -> bool | None:
 
 
 def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:
-    where = {axis: label_of(value) for axis, value in claim.get("where", {}).items()}
-    over = {
-        axis: results.axes[axis] if values == "*" else [label_of(v) for v in values]
-        for axis, values in claim.get("over", {}).items()
+    where = {
+        axis: results.labels("where", axis, [value])[0] for axis, value in claim.get("where", {}).items()
     }
-    for axis in (*where, *over):
-        one_of("axis", axis, results.axes)
+    over = {axis: results.labels("over", axis, values) for axis, values in claim.get("over", {}).items()}
     return [{**where, **dict(zip(over, c, strict=True))} for c in itertools.product(*over.values())]
 
 

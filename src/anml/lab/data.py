@@ -5,7 +5,6 @@ These are read from a folder; the large ones may be fetched by scikit-learn.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from anml.core.checks import Array, Floats, one_of
 from anml.core.errors import InputError
+from anml.lab.seen import Case, Seen, Truth
 
 # The folder with adult.csv.gz, adult_test.csv.gz and covtype.csv.gz.
 FOLDER = "ANML_DATA"
@@ -141,25 +141,7 @@ def _fetched(name: str, fetch: Callable[[Any], Any]) -> Any:
         ) from error
 
 
-@dataclass(frozen=True)
-class Contributed:
-    """One row per contributed label, and a test part with right labels.
-
-    `item` is None where every thing has one label. `truth`, where it is known, is for scoring only; `best`
-    are labels of the best contributor, where one labelled everything: a bound, not a method.
-    """
-
-    x: Floats
-    label: Array
-    contributor: Array
-    item: Array | None
-    x_test: Floats
-    y_test: Array
-    truth: Array | None = None
-    best: Array | None = None
-
-
-def _music_genre(rng: np.random.Generator) -> Contributed:
+def _music_genre(rng: np.random.Generator) -> Case:
     items, labels = _tables("music_genre")
     features = [name for name in items.columns if name not in ("item", "split", "truth")]
     train, test = (items.filter(pl.col("split") == split) for split in ("train", "test"))
@@ -167,7 +149,7 @@ def _music_genre(rng: np.random.Generator) -> Contributed:
     return _joined(rows, rows.select(features).to_numpy(), test.select(features).to_numpy(), test["truth"])
 
 
-def _weather_sentiment(rng: np.random.Generator) -> Contributed:
+def _weather_sentiment(rng: np.random.Generator) -> Case:
     """There is no split: models are measured on the tweets whose contributed labels they saw."""
     items, labels = _tables("weather_sentiment")
     x = _text_features(tuple(items["text"]))
@@ -176,11 +158,10 @@ def _weather_sentiment(rng: np.random.Generator) -> Contributed:
     return _joined(rows, x[[place[item] for item in rows["item"]]], x, items["truth"])
 
 
-def _joined(rows: pl.DataFrame, x: Floats, x_test: Floats, y_test: pl.Series) -> Contributed:
-    label, contributor, item, truth = (
-        rows[name].to_numpy() for name in ("label", "contributor", "item", "truth")
-    )
-    return Contributed(x, _texts(label), _texts(contributor), item, x_test, _texts(y_test), _texts(truth))
+def _joined(rows: pl.DataFrame, x: Floats, x_test: Floats, y_test: pl.Series) -> Case:
+    label, contributor, truth = (_texts(rows[name]) for name in ("label", "contributor", "truth"))
+    seen = Seen(x, label, len(np.unique(label)), contributor, rows["item"].to_numpy())
+    return Case(seen, Truth(x_test, _texts(y_test), truth))
 
 
 def _texts(values: Any) -> Array:
@@ -198,22 +179,19 @@ def _text_features(texts: tuple[str, ...]) -> Floats:
     return out.astype(np.float64)
 
 
-def _cifar10n(rng: np.random.Generator) -> Contributed:
+def _cifar10n(rng: np.random.Generator) -> Case:
     """Five sets of labels of the same images; each image has one of its five labels, drawn at random."""
     data = cifar10n()
     sets = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)
     truth = data["clean_label"].astype(np.int64)
     drawn = rng.integers(0, len(sets), len(truth))
-    scale = data["scale"].astype(np.float64)
-    return Contributed(
-        x=data["X_train"] * scale, label=sets[drawn, np.arange(len(truth))],
-        contributor=np.array(LABEL_SETS)[drawn], item=None, x_test=data["X_test"] * scale,
-        y_test=data["y_test"].astype(np.int64), truth=truth,
-        best=sets[int((sets == truth).mean(axis=1).argmax())],
-    )  # fmt: skip
+    x, x_test = (data[part] * data["scale"].astype(np.float64) for part in ("X_train", "X_test"))
+    best = sets[int((sets == truth).mean(axis=1).argmax())]
+    seen = Seen(x, sets[drawn, np.arange(len(truth))], 10, np.array(LABEL_SETS)[drawn])
+    return Case(seen, Truth(x_test, data["y_test"].astype(np.int64), truth, best=best))
 
 
-def _heart_disease(hospital: str, rng: np.random.Generator) -> Contributed:
+def _heart_disease(hospital: str, rng: np.random.Generator) -> Case:
     """Train on three hospitals, test on the fourth. Missing values are the training part's medians."""
     frame = pl.read_csv(needed_file("heart_disease.csv.gz"), infer_schema_length=None)
     x = frame.drop("hospital", "num").cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -221,10 +199,10 @@ def _heart_disease(hospital: str, rng: np.random.Generator) -> Contributed:
     where = _texts(frame["hospital"])
     train = where != hospital
     x = np.where(np.isnan(x), np.nanmedian(x[train], axis=0), x)
-    return Contributed(x[train], y[train], where[train], None, x[~train], y[~train])
+    return Case(Seen(x[train], y[train], 2, where[train]), Truth(x[~train], y[~train]))
 
 
-CONTRIBUTED: dict[str, Callable[[np.random.Generator], Contributed]] = {
+CONTRIBUTED: dict[str, Callable[[np.random.Generator], Case]] = {
     "music_genre": _music_genre,
     "cifar10n": _cifar10n,
     "weather_sentiment": _weather_sentiment,
@@ -232,7 +210,7 @@ CONTRIBUTED: dict[str, Callable[[np.random.Generator], Contributed]] = {
 }
 
 
-def load_contributed(name: str, rng: np.random.Generator) -> Contributed:
+def load_contributed(name: str, rng: np.random.Generator) -> Case:
     """Load a set with real contributors; what is drawn at random in it comes from `rng`."""
     return CONTRIBUTED[one_of("data set", name, CONTRIBUTED)](rng)
 

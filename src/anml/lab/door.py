@@ -84,6 +84,8 @@ def _setting(experiment: Experiment, setting: Setting) -> None:
     for unfit, said in _unfit(setting, setting.dataset in NUMERIC):
         if unfit:
             raise InputError(said)
+    if experiment.kind == "cited" and not setting.contributors:
+        raise InputError("the kind 'cited' is about contributors, got 0")
     for name, recipe in experiment.methods.items():
         if recipe.level == "contributor" and not setting.contributors:
             raise InputError(f"the method {name!r} is at contributor level and needs contributors, got 0")

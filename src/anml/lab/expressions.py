@@ -7,6 +7,7 @@ which keeps pairs together): the jackknife. Of a mean or a difference of means t
 paired trials itself, of any other figure one like it.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from scipy import stats
 from anml.core.checks import Floats, one_of
 from anml.core.errors import InputError
 from anml.core.stats import Estimate, paired
+from anml.lab.fields import a_number, listed, shown, text, within
 from anml.lab.spec import Experiment, label_of
 
 Place = Mapping[str, str]
@@ -38,12 +40,34 @@ class Results:
 
     experiment: Experiment
     rows: pl.DataFrame
+    # Whether everything that may be named has rows; where an experiment was run in part, not all of it does.
+    whole: bool = False
+
+    @classmethod
+    def made_up(cls, experiment: Experiment, metrics: Sequence[str]) -> "Results":
+        """Two trials of everything that may be named, to see whether what is said of rows is sound."""
+        places = [
+            {**dict(key), "method": method}
+            for key, _ in experiment.conditions()
+            for method in experiment.compared or [""]
+        ]
+        drawn = np.random.default_rng(0).uniform(1, 2, (2, len(places), len(metrics)))
+        rows = [
+            {"trial": trial, **place, **dict(zip(metrics, values, strict=True))}
+            for trial in range(2)
+            for place, values in zip(places, drawn[trial].tolist(), strict=True)
+        ]
+        return cls(experiment, pl.DataFrame(rows), whole=True)
+
+    @cached_property
+    def named(self) -> dict[str, list[str]]:
+        """Labels of every axis."""
+        return {axis: [label_of(v) for v in values] for axis, values in self.experiment.vary.items()}
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
         """Labels of every axis that occur in the rows."""
-        named = {axis: [label_of(v) for v in values] for axis, values in self.experiment.vary.items()}
-        return {a: [v for v in vs if (self.rows[a] == v).any()] for a, vs in named.items()}
+        return {a: [v for v in vs if (self.rows[a] == v).any()] for a, vs in self.named.items()}
 
     @cached_property
     def _vectors(self) -> dict[tuple[str, ...], pl.DataFrame]:
@@ -64,10 +88,7 @@ class Results:
         key = (*(place[axis] for axis in self.axes), method)
         if key not in self._vectors:
             raise NoRowsError(f"{self.experiment.name} has no rows for {reference!r} at {place}")
-        frame = self._vectors[key]
-        if metric not in frame.columns:
-            raise InputError(f"{self.experiment.name} has no metric {metric!r}")
-        return frame[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return self._vectors[key][metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
     def has(self, method: str, at: Place) -> bool:
         """Whether a method was run there: not every method applies everywhere."""
@@ -75,28 +96,80 @@ class Results:
 
     def value(self, expression: Any, at: Place) -> Floats:
         """Value of an expression on all trials (first) and on all but each."""
-        if isinstance(expression, int | float):
-            return np.full(len(self.weights), float(expression))
         if isinstance(expression, str):
             method, metric, place = self._resolve(expression, at)
             if metric in self.experiment.derived:
                 return self.value(self.experiment.derived[metric], {**place, "method": method})
             return np.asarray(self.weights @ self.trials(expression, at))
-        operator, arguments, over = _parts(expression)
-        if over is not None:
-            [(axis, values)] = over.items()
-            there = self.axes[axis] if values == "*" else [v for v in self.axes[axis] if v in values]
-            if not there:
-                raise NoRowsError(f"{self.experiment.name} has no rows for any of {values}")
-            places = [{**at, axis: value} for value in there]
-            terms = arguments if isinstance(arguments, list) else [arguments]
+        if not isinstance(expression, Mapping):
+            plain = a_number("a term that is no reference and no expression", expression)
+            return np.full(len(self.weights), float(plain))
+        operator, terms = self._parts(expression)
+        if "over" in expression:
+            places = [{**at, axis: value} for axis, value in self._along(expression["over"])]
             return ACROSS[operator](*[np.stack([self.value(t, p) for p in places]) for t in terms])
         if operator in TESTS:
-            each = [self.trials(term, at) for term in arguments]
+            for term in terms:
+                # Tests look at single trials, which only metrics have.
+                if not isinstance(term, str) or split(term)[1] in self.experiment.derived:
+                    raise InputError(
+                        f"{operator} takes metrics of methods such as 'krum.error', got {shown(term)}"
+                    )
+            each = [self.trials(term, at) for term in terms]
             return np.array([TESTS[operator](*(of[some] for of in each)) for some in self.weights > 0])
-        values = self._there(arguments, at) if operator == "least" else [self.value(t, at) for t in arguments]
+        values = self._there(terms, at) if operator == "least" else [self.value(t, at) for t in terms]
         with np.errstate(divide="ignore", invalid="ignore"):
             return FORMS[operator](*values)
+
+    def _parts(self, expression: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """The operator of an expression, and as many terms as it takes."""
+        operators = [key for key in expression if key not in ("methods", "once", "over")]
+        if len(operators) != 1:
+            raise InputError(f"an expression has one operator, got {', '.join(operators) or 'none'}")
+        [operator], along = operators, "over" in expression
+        if operator in ACROSS and not along:
+            raise InputError(
+                f"{operator} goes along an axis; say which with over, one of {', '.join(self.named)}"
+            )
+        forms = ACROSS if along else {**FORMS, **TESTS}
+        one_of("operator along an axis" if along else "operator", operator, forms)
+        given = expression[operator]
+        given = [given] if along and not isinstance(given, list) else given
+        terms = listed(lambda _, term: term)(operator, given)
+        parameters = inspect.signature(forms[operator]).parameters.values()
+        several = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        if several and not terms:
+            raise InputError(f"{operator} has one term or more, got none")
+        if not several and len(terms) != len(parameters):
+            raise InputError(
+                f"{operator} has {len(parameters)} terms, got {len(terms)}: {shown(list(terms))}"
+            )
+        return operator, list(terms)
+
+    def _along(self, over: Any) -> list[tuple[str, str]]:
+        """The axis that an operator goes along, with each of its values, or some of them, that has rows."""
+        if not isinstance(over, Mapping):
+            over = {one_of("axis in over", text("over", over), self.named): "*"}
+        if len(over) != 1:
+            raise InputError(f"an operator goes along one axis, got {', '.join(over) or 'none'}")
+        [(axis, values)] = over.items()
+        chosen = self.labels("over", axis, values)
+        there = [(axis, value) for value in self.axes[axis] if value in chosen]
+        if not there:
+            raise NoRowsError(f"{self.experiment.name} has no rows for any of {values}")
+        return there
+
+    def labels(self, where: str, axis: str, values: Any) -> list[str]:
+        """Labels of some values of an axis, or of all that have rows (`*`)."""
+        allowed = self.named[one_of(f"axis in {where}", axis, self.named)]
+        if values == "*":
+            return self.axes[axis]
+        if not isinstance(values, list):
+            raise InputError(f"{where}.{axis} must be a list of values or '*', got {shown(values)}")
+        if not values:
+            raise InputError(f"{where}.{axis} is an empty list; '*' takes every value")
+        given = [shown(value) if isinstance(value, dict) else label_of(value) for value in values]
+        return [self._known(f"value in {where}.{axis}", value, allowed) for value in given]
 
     def said(self, sentence: str) -> str:
         """A sentence with its figures from the rows: `{krum.error@bad=0.5}` becomes the mean there."""
@@ -109,9 +182,8 @@ class Results:
             return derived is not None and self.in_percent(derived)
         if not isinstance(expression, Mapping):
             return False
-        operator, terms, _ = _parts(expression)
-        first = terms[0] if isinstance(terms, list) else terms
-        return operator in PERCENT or (operator in SAME_UNIT and self.in_percent(first))
+        operator, terms = self._parts(expression)
+        return operator in PERCENT or (operator in SAME_UNIT and self.in_percent(terms[0]))
 
     def _there(self, terms: Sequence[Any], at: Place) -> list[Floats]:
         """Values of the terms that have rows: not every method applies everywhere."""
@@ -126,9 +198,23 @@ class Results:
     def _resolve(self, reference: str, at: Place) -> tuple[str, str, dict[str, str]]:
         method, metric, conditions = split(reference)
         place = {axis: at.get(axis, values[0]) for axis, values in self.axes.items()}
-        for axis, value in conditions:
-            place[one_of("axis", axis, self.axes)] = value
-        return (at["method"] if method == "*" else method), metric, place
+        with within(f"{reference!r}"):
+            if not metric:
+                raise InputError("a reference is written method.metric or method.metric@axis=value")
+            if method == "*" and "method" not in at:
+                raise InputError("'*' stands for a row's own method, and there is none here; name a method")
+            method = (
+                at["method"] if method == "*" else self._known("method", method, self.experiment.compared)
+            )
+            metrics = [name for name in self.rows.columns if name not in ("trial", "method", *self.named)]
+            one_of("metric", metric, [*metrics, *self.experiment.derived])
+            for axis, value in conditions:
+                known = self.named[one_of("axis", axis, self.named)]
+                place[axis] = self._known(f"value of {axis}", value, known)
+        return method, metric, place
+
+    def _known(self, what: str, name: str, known: Sequence[str]) -> str:
+        return one_of(what, name, known) if self.whole else name
 
 
 def split(reference: str) -> tuple[str, str, list[list[str]]]:
@@ -211,15 +297,3 @@ TESTS: dict[str, Callable[..., float]] = {
 
 PERCENT = ("saving", "rise", "percent", "way_gone", "each_saving")
 SAME_UNIT = ("minus", "plus", "least", "lowest", "highest", "sum", "mean", "mean_defined")
-
-
-def _parts(expression: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any] | None]:
-    table = {k: v for k, v in expression.items() if k not in ("methods", "once")}
-    over = table.pop("over", None)
-    if len(table) != 1:
-        raise InputError(f"an expression has one operator, got {sorted(table)}")
-    [(operator, arguments)] = table.items()
-    one_of("operator", operator, ACROSS if over is not None else [*FORMS, *TESTS])
-    if isinstance(over, Mapping):
-        over = {axis: v if v == "*" else [label_of(each) for each in v] for axis, v in over.items()}
-    return operator, arguments, {over: "*"} if isinstance(over, str) else over

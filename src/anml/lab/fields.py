@@ -60,6 +60,9 @@ def number(low: float, high: float, *, open_low: bool = False) -> Check:
     return check
 
 
+a_number = number(-1e15, 1e15)
+
+
 def listed(of: Check, *, empty: bool = True) -> Check:
     """A list of values of one kind."""
 

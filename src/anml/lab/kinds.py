@@ -4,51 +4,41 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from anml.core.calibration import in_columns, reliability
 from anml.gradients.threads import one_thread_for_tables, threads
 from anml.lab import belief, crowds, pairs, real, relabel, reuse, trial
 from anml.lab.bank import run as bank
 from anml.lab.bank.conditions import CONDITIONS, make_condition
-from anml.lab.cases import ATTACKS, stream
+from anml.lab.cases import ATTACKS
 from anml.lab.cells import wanted
 from anml.lab.cited import systems as cited
-from anml.lab.cited.outcome import MEASURES as OF_SYSTEMS
 from anml.lab.cited.trials import ATTACKS as ON_SYSTEMS
 from anml.lab.data import CONTRIBUTED, DATASETS, cifar10n, load_contributed, load_dataset
 from anml.lab.longitudinal import fairness, transfer
 from anml.lab.longitudinal import simulate as longitudinal
+from anml.lab.measures import BINS
 from anml.lab.modules import approximate
 from anml.lab.modules import run as modules
 from anml.lab.modules.cases import CASES
-from anml.lab.spec import At, Experiment, Found, words
-
-_BINS = tuple(in_columns(reliability(np.array([0.5]), np.array([True]))))
+from anml.lab.spec import At, Experiment, Found, stream, words
 
 
 class TrialKind(NamedTuple):
-    """What makes rows in one condition, its data sets, metrics, and the methods beside the recipes.
+    """What makes rows in one condition, its data sets, and the methods beside the recipes.
 
-    Kinds with `peers` do not simulate their rows from a setting. `load` loads a data set to see whether it is
+    Kinds with `peers` do not simulate their rows from a setting. `load` loads a data set that may not be
     there. Without `run` the networks of all trials are trained together (`anml.lab.trial`).
     """
 
     run: Callable[[At, list[str]], Found] | None
     data: Collection[str]
-    metrics: tuple[str, ...]
     peers: Collection[str] = ()
-    load: Callable[[str], Any] = load_dataset
+    load: Callable[[str], Any] | None = None
     attacks: Collection[str] = ATTACKS
 
 
 def _modules(name: str) -> Any:
     loads = {"cifar10n": cifar10n, "covertype": lambda: load_dataset("covertype")}
     return loads.get(name.partition("-")[0], lambda: None)()
-
-
-def _digits(name: str) -> Any:
-    return load_dataset("digits")
 
 
 def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset") -> Callable[..., Found]:
@@ -59,48 +49,39 @@ def _replayed(simulate: Callable[..., dict[str, Any]], setting: str = "dataset")
 
 
 KINDS: dict[str, TrialKind] = {
-    "simulated": TrialKind(None, DATASETS, trial.MEASURES),
+    "simulated": TrialKind(None, DATASETS, load=load_dataset),
     "real": TrialKind(
-        real.run_trial, CONTRIBUTED, (*real.MEASURES, "seconds", *_BINS), real.PEERS,
+        real.run_trial, CONTRIBUTED, real.PEERS,
         lambda name: load_contributed(name, stream(0, 0, "labels", name)),
     ),
-    "crowds": TrialKind(
-        crowds.run_trial, crowds.CROWDS, crowds.MEASURES, crowds.METHODS, crowds.load_crowd
-    ),
-    "pairs": TrialKind(pairs.run_trial, pairs.SESSIONS, pairs.MEASURES, pairs.METHODS, pairs.load_pairs),
-    "calibration": TrialKind(belief.run_trial, DATASETS, ("calibration", "gap", "ranking", *_BINS)),
-    "bank": TrialKind(
-        bank.run_trial, CONDITIONS, bank.MEASURES, bank.PEERS, lambda name: make_condition(name, 0)
-    ),
-    "modules": TrialKind(modules.run_trial, CASES, modules.MEASURES, modules.PEERS, _modules),
-    "approximations": TrialKind(
-        approximate.run_trial, CASES, approximate.MEASURES, approximate.WAYS, _modules
-    ),
+    "crowds": TrialKind(crowds.run_trial, crowds.CROWDS, crowds.METHODS, crowds.load_crowd),
+    "pairs": TrialKind(pairs.run_trial, pairs.SESSIONS, pairs.METHODS, pairs.load_pairs),
+    "calibration": TrialKind(belief.run_trial, DATASETS, load=load_dataset),
+    "bank": TrialKind(bank.run_trial, CONDITIONS, bank.PEERS, lambda name: make_condition(name, 0)),
+    "modules": TrialKind(modules.run_trial, CASES, modules.PEERS, _modules),
+    "approximations": TrialKind(approximate.run_trial, CASES, approximate.WAYS, _modules),
     "cited": TrialKind(
-        cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], OF_SYSTEMS,
-        cited.PEERS, attacks=ON_SYSTEMS,
+        cited.run_trial, [name for name in DATASETS if name not in ("diabetes", "friedman")], cited.PEERS,
+        load_dataset, ON_SYSTEMS,
     ),
-    "longitudinal": TrialKind(
-        longitudinal.run_trial, longitudinal.SCENARIOS, longitudinal.MEASURES, longitudinal.RULES, _digits
-    ),
-    "reuse": TrialKind(_replayed(reuse.simulate), reuse.SCENARIOS, reuse.MEASURES, reuse.WAYS, _digits),
-    "shift": TrialKind(
-        _replayed(reuse.arriving), reuse.CLOCKS, reuse.SHIFT_MEASURES, reuse.SHIFT_WAYS, _digits
-    ),
-    "transfer": TrialKind(
-        _replayed(transfer.simulate, "correlation"), ("digits",), transfer.MEASURES, transfer.WAYS, _digits
-    ),
-    "fairness": TrialKind(fairness.run_trial, fairness.GROUPS, fairness.MEASURES, fairness.WAYS, _digits),
+    "longitudinal": TrialKind(longitudinal.run_trial, longitudinal.SCENARIOS, longitudinal.RULES),
+    "reuse": TrialKind(_replayed(reuse.simulate), reuse.SCENARIOS, reuse.WAYS),
+    "shift": TrialKind(_replayed(reuse.arriving), reuse.CLOCKS, reuse.SHIFT_WAYS),
+    "transfer": TrialKind(_replayed(transfer.simulate, "correlation"), ("digits",), transfer.WAYS),
+    "fairness": TrialKind(fairness.run_trial, fairness.GROUPS, fairness.WAYS),
     "relabel": TrialKind(
-        relabel.run_trial, relabel.SCENARIOS, relabel.MEASURES, relabel.ORDERS,
+        relabel.run_trial, relabel.SCENARIOS, relabel.ORDERS,
         lambda name: crowds.load_crowd(relabel.SETS[name.partition("-")[0]]),
     ),
 }  # fmt: skip
 
-# Metrics of simulated rows that are there only where there is something to measure.
+# Metrics that the rows of each kind have, NaN where they are not defined.
+MEASURES: dict[str, list[str]] = words("measures")
+# Metrics that are there only where there is something to measure: of simulated rows, and of bins of beliefs.
 OF_EVIDENCE = ("calibration",)
-OF_TIERS = ("kept_attacker", "kept_novice", "kept_intermediate", "kept_expert")
+OF_TIERS = tuple(f"kept_{tier}" for tier in trial.TIERS)
 OF_TIME = ("scoring_s", "krum_s", "combine_ms", "train_s")
+BINNED = ("real", "calibration")
 
 # In words, for who reads a table of them.
 MEANING = words("metrics")
@@ -108,7 +89,7 @@ MEANING = words("metrics")
 
 def metrics_of(experiment: Experiment) -> list[str]:
     """Names of the metrics that the rows of an experiment have."""
-    found = list(KINDS[experiment.kind].metrics)
+    found = list(MEASURES[experiment.kind])
     if experiment.kind == "simulated":
         if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
             found += OF_EVIDENCE
@@ -116,20 +97,26 @@ def metrics_of(experiment: Experiment) -> list[str]:
             found += OF_TIERS
         if experiment.timed:
             found += OF_TIME
-    return found
+    return [*found, *BINS] if experiment.kind in BINNED else found
 
 
 def run_block(
     experiment: Experiment, trials: Iterable[int], dataset: str, device: str = "cpu", *,
     cells: Collection[str] | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Rows of some trials on one data set: one for each condition and method, or some `cells`."""
-    run, rows = KINDS[experiment.kind].run, []
+    """Rows of some trials on one data set: one for each condition and method, or some `cells`.
+
+    A row has the metrics of its kind, NaN where they are not defined.
+    """
+    kind, rows = KINDS[experiment.kind], []
     places = list(product(trials, wanted(experiment, dataset, cells).items()))
-    if run is None:
-        return trial.run_together(experiment, places, device)
-    for number, (key, (setting, methods)) in places:
-        with threads(1), one_thread_for_tables():
-            found = list(run(At(experiment, setting, number), methods))
-        rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in found]
-    return rows
+    if kind.run is None:
+        rows = trial.run_together(experiment, places, device)
+    else:
+        for number, (key, (setting, methods)) in places:
+            with threads(1), one_thread_for_tables():
+                found = list(kind.run(At(experiment, setting, number), methods))
+            rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in found]
+    undefined = dict.fromkeys(MEASURES[experiment.kind], float("nan"))
+    named = {"trial", *experiment.axes, "method", *metrics_of(experiment)}
+    return [undefined | {name: value for name, value in row.items() if name in named} for row in rows]

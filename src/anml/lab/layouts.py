@@ -1,18 +1,21 @@
 """How the rows of each kind of experiment are laid out for people: a table per metric, unless said here."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from anml.lab.bank.run import LEARNERS
 from anml.lab.cited.rules import RULES
 from anml.lab.cited.systems import BOUNDS, TRAINING, VALUE, needs
+from anml.lab.kinds import MEANING
 from anml.lab.spec import Experiment, words
-from anml.lab.tables import aligned, legend, over_all, tables
+from anml.lab.tables import aligned, over_all, tables
 
 # Means that differ by less are the same; whoever is within the second is counted as near the best.
 TIE, CLOSE = 0.05, 1.0
-# A figure by method and metric, by place.
-Cells = dict[tuple[str, ...], dict[tuple[str, str], float]]
+# Figures of methods, by metric, at a place; nothing of metrics that have none.
+Figures = dict[str, dict[str, float]]
+Cells = dict[tuple[str, ...], Figures]
 
 
 def by_system(entry: dict[str, Any]) -> list[str]:
@@ -28,12 +31,8 @@ def _cells(entry: dict[str, Any]) -> Cells:
     for row in entry["rows"]:
         if row["key"] and row["ours"] is not None:
             *place, method = row["key"].values()
-            cells.setdefault(tuple(place), {})[method, row["metric"]] = row["ours"]
+            cells.setdefault(tuple(place), defaultdict(dict))[row["metric"]][method] = row["ours"]
     return cells
-
-
-def _by_method(found: dict[tuple[str, str], float]) -> dict[str, float]:
-    return {method: value for (method, metric), value in found.items() if metric == "error"}
 
 
 def _winners(cells: Cells) -> list[str]:
@@ -42,7 +41,7 @@ def _winners(cells: Cells) -> list[str]:
     header = ["data, attack", "best", "within 1 point", *kinds, "uniform", "oracle"]
     body = []
     for place, found in cells.items():
-        errors = _by_method(found)
+        errors = found["error"]
         open_ = {m: value for m, value in errors.items() if m not in BOUNDS}
         if not open_:
             continue
@@ -69,14 +68,18 @@ def _best(errors: dict[str, float], some: tuple[str, ...]) -> str:
 def _systems(cells: Cells) -> list[str]:
     """Of every system: points above its bound by attack, whom it pays, cost and needs."""
     attacks = list(dict.fromkeys(place[-1] for place in cells))
-    methods = list(dict.fromkeys(m for found in cells.values() for m in _by_method(found) if m not in BOUNDS))
+    methods = list(dict.fromkeys(m for found in cells.values() for m in found["error"] if m not in BOUNDS))
     body = []
     for method in methods:
         gaps = {attack: _gap(cells, method, "error", attack) for attack in attacks}
         own = _gap(cells, method, "error_natural", "")
         line = [f"{gap:+.1f}" if gap is not None else "" for gap in (*gaps.values(), own)]
-        figures = [_mean(cells, method, metric) for metric in ("ranked", "paid_bad", "backdoor", "seconds")]
-        shown = ["" if f is None else f"{f:.{d}f}" for f, d in zip(figures, (2, 0, 0, 1), strict=True)]
+        digits = {"ranked": 2, "paid_bad": 0, "backdoor": 0, "seconds": 1}
+        figures = {
+            metric: _mean(found[metric][method] for found in cells.values() if method in found[metric])
+            for metric in digits
+        }
+        shown = [_decimal(figures[metric], places) for metric, places in digits.items()]
         body.append([method, *line, *shown, needs(method)])
     header = ["points above the oracle", *attacks, "own threshold"]
     return aligned([*header, "ranked", "paid to bad, %", "backdoor, %", "seconds", "needs"], body)
@@ -85,17 +88,16 @@ def _systems(cells: Cells) -> list[str]:
 def _gap(cells: Cells, method: str, metric: str, attack: str) -> float | None:
     """Mean over data sets, under one attack or all."""
     bound = "federated oracle" if method in RULES else "oracle"
-    gaps = [
-        found[method, metric] - found[bound, "error"]
+    return _mean(
+        found[metric][method] - found["error"][bound]
         for place, found in cells.items()
-        if attack in ("", place[-1]) and (method, metric) in found and (bound, "error") in found
-    ]
-    return sum(gaps) / len(gaps) if gaps else None
+        if attack in ("", place[-1]) and method in found[metric] and bound in found["error"]
+    )
 
 
-def _mean(cells: Cells, method: str, metric: str) -> float | None:
-    values = [found[method, metric] for found in cells.values() if (method, metric) in found]
-    return sum(values) / len(values) if values else None
+def _mean(values: Iterable[float]) -> float | None:
+    some = list(values)
+    return sum(some) / len(some) if some else None
 
 
 OURS, BOUND = "evidence", "oracle"
@@ -119,11 +121,11 @@ def by_condition(entry: dict[str, Any]) -> list[str]:
     return [*aligned(header, body), *over_all(entry), "", *about]
 
 
-def _errors(found: dict[tuple[str, str], float]) -> list[str]:
+def _errors(found: Figures) -> list[str]:
     """For each final model: uniform, the best other method and its name, ours, and the bound."""
     cells = []
     for learner in LEARNERS:
-        errors = {method: mean for (method, metric), mean in found.items() if metric == f"error_{learner}"}
+        errors = found[f"error_{learner}"]
         others = {method: mean for method, mean in errors.items() if method not in (OURS, BOUND)}
         best = min(others, key=lambda method: others[method], default="")
         named = f"{others[best]:.1f} {best}" if best else ""
@@ -132,9 +134,9 @@ def _errors(found: dict[tuple[str, str], float]) -> list[str]:
     return cells
 
 
-def _verdicts(found: dict[tuple[str, str], float], trials: int) -> list[str]:
+def _verdicts(found: Figures, trials: int) -> list[str]:
     """Ours, over all trials: what is said of people; right labels dropped; calibration error."""
-    ours = {metric: mean for (method, metric), mean in found.items() if method == OURS}
+    ours = {metric: means[OURS] for metric, means in found.items() if OURS in means}
     counted = [
         f"{trials * ours[some]:.0f} of {trials * ours[of]:.0f}" if some in ours and ours.get(of) else ""
         for some, of in SAID.values()
@@ -158,5 +160,7 @@ def laid_out(experiment: Experiment, entry: dict[str, Any]) -> list[str]:
 
 def explained(experiment: Experiment) -> list[str]:
     """How to read what is laid out: its lines and columns, and each metric in words."""
-    how, *metrics = legend(experiment)
+    lines = f"lines are values of {', '.join(experiment.axes)}; " if experiment.axes else ""
+    how = f"{lines}columns are methods; means over trials ± half of the 95% interval"
+    metrics = [f"{name}: {MEANING[name]}" for name in experiment.metrics if name in MEANING]
     return [READ.get(experiment.kind, how), *metrics]

@@ -2,24 +2,25 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from anml.assess.pairs import believe_pairs
 from anml.core.calibration import reliability
-from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.checks import Floats, Ints
 from anml.core.people.candidates import Net
 from anml.core.people.davidson import FIRST, SECOND, TIE, choices
 from anml.core.people.pair_kinds import KINDS
 from anml.core.people.pair_people import habits, judges, varies_by, words_for
 from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
-from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE
-from anml.lab.cases import stream
+from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, VERDICTS
 from anml.lab.data import needed_file
+from anml.lab.measures import Measured, Outcome, called, ranked, side_by_side
 from anml.lab.real import needed
-from anml.lab.spec import At, Found, timed
+from anml.lab.seen import Case, Seen, Truth
+from anml.lab.spec import At, Found
 
 
 def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
@@ -83,31 +84,26 @@ SESSIONS = ("melodies", "arguments", *(f"topic {number}" for number in range(1, 
 # What judges are made: choose by a coin, always the first, the worse, by a rule that has nothing to do with
 # the candidates, by a taste of their own; or are copied by other accounts.
 JUDGES = ("coin", "first", "reversed", "rule", "taste", "copies")
-MEASURES = (
-    *("loss", "calibration", "ranked", "honest", "honest_accused", "few_accused", "established"),
-    *("established_known", "informed", "informed_found", "taste_guessing"),
-    *(name for kind in JUDGES for name in (kind, f"{kind}_found")),
-    "seconds",
-)
-
 # Share of the judges with enough comparisons who are replaced, how many are enough, and parts held out.
 SHARE, LEAST, FOLDS = 0.13, 10, 5
 MANY, COPIES = 20, 3
+# A judge who chooses the worse of ten or more pairs, and was reliable before.
+INFORMED = "reversed, informed"
 CODES = {"first": FIRST, "second": SECOND, "equal": TIE}
 
 
-class Session(NamedTuple):
-    """Comparisons: codes of candidates and people, choices; what people are made, "" where nothing."""
-
-    first: Ints
-    second: Ints
-    choice: Ints
-    who: Ints
-    made: Array
-    informed: Bools
+def session(first: Ints, second: Ints, choice: Ints, who: Ints, made: Any = "") -> Case:
+    """Comparisons, whose features are the codes of two candidates; of each, what its judge was made."""
+    seen = Seen(np.column_stack([first, second]), choice, 3, who)
+    return Case(seen, Truth(group=np.broadcast_to(np.asarray(made, dtype="<U18"), len(who))))
 
 
-def load_pairs(name: str) -> Session:
+def _both(seen: Seen) -> tuple[Ints, Ints]:
+    """The first and the second candidate of each comparison."""
+    return seen.x[:, 0], seen.x[:, 1]
+
+
+def load_pairs(name: str) -> Case:
     """Comparisons as they were made: of melodies, of arguments, or of arguments on one topic."""
     group, path = ("query", "melodies") if name == "melodies" else ("topic", "arguments")
     frame = pl.read_csv(needed_file(f"pairs_{path}.csv.gz")).drop_nulls("choice")
@@ -118,15 +114,14 @@ def load_pairs(name: str) -> Session:
     code = np.unique(pl.concat(both).to_numpy().astype(str), return_inverse=True)[1]
     who = np.unique(frame["contributor"].to_numpy().astype(str), return_inverse=True)[1]
     choice = frame["choice"].replace_strict(CODES, return_dtype=pl.Int64).to_numpy()
-    people = int(who.max()) + 1
-    made, informed = np.full(people, "", dtype="<U8"), np.zeros(people, dtype=bool)
-    return Session(code[: len(who)], code[len(who) :], choice, who, made, informed)
+    return session(code[: len(who)], code[len(who) :], choice, who)
 
 
-def planted(session: Session, rng: np.random.Generator) -> Session:
+def planted(case: Case, rng: np.random.Generator) -> Case:
     """The session with bad judges in it, of every kind in turn."""
-    first, second, choice, who, made, _ = session
-    rows, y, made = np.bincount(who), choice.copy(), made.copy()
+    (first, second), choice, who = _both(case.seen), case.seen.y, case.seen.who
+    rows, y = case.seen.rows, choice.copy()
+    made = np.full(len(rows), "", dtype="<U18")
     many = np.flatnonzero(rows >= LEAST)
     bad = rng.permutation(many)[: max(len(JUDGES), round(SHARE * len(many)))]
     own = rng.normal(0, 2, (len(bad), int(max(first.max(), second.max())) + 1))
@@ -147,88 +142,79 @@ def planted(session: Session, rng: np.random.Generator) -> Session:
         more += [at] * COPIES if kind == "copies" else []
     before = np.array(words_for(judges(fit_pairs(first, second, choice, who)))[0])
     decided = np.bincount(who[y != TIE], minlength=len(rows)) >= LEAST
-    informed = (made == "reversed") & decided & (before == RELIABLE)
+    made[(made == "reversed") & decided & (before == RELIABLE)] = INFORMED
     if more:
         count = np.repeat(np.arange(len(more)), [len(at) for at in more])
         again = np.concatenate(more)
         first, second, y = (np.r_[part, part[again]] for part in (first, second, y))
-        who = np.r_[who, len(made) + count]
-        made, informed = np.r_[made, ["copies"] * len(more)], np.r_[informed, [False] * len(more)]
-    return Session(first, second, y, who, made, informed)
+        who, made = np.r_[who, len(made) + count], np.r_[made, ["copies"] * len(more)]
+    return session(first, second, y, who, made[who])
 
 
-class Said(NamedTuple):
-    """What a method says: probabilities of held-out choices (n, 3), a score of each judge, and words."""
-
-    p: Floats | None = None
-    score: Floats | None = None
-    words: list[str] | None = None
-
-
-def of_anml(session: Session) -> Said:
+def of_anml(seen: Seen) -> Outcome:
     """Ours."""
 
-    def predicted(train: Ints, test: Ints) -> Floats:
-        first, second, choice, who = (part[train] for part in session[:4])
-        fit, who = fit_pairs(first, second, choice, who), session.who[test]
-        return predict(fit, session.first[test], session.second[test], np.where(who < fit.people, who, -1))
+    def predicted(train: Seen, test: Seen) -> Floats:
+        fit, who = fit_pairs(*_both(train), train.y, train.contributor), test.contributor
+        return predict(fit, *_both(test), np.where(who < fit.people, who, -1))
 
-    _, found = believe_pairs(session.first, session.second, session.choice, (0, 1, 2), session.who)
-    return Said(_held_out(session, predicted), found.people.kappa, found.words)
+    _, found = believe_pairs(*_both(seen), seen.y, (0, 1, 2), seen.contributor)
+    return Outcome(
+        predicted=_held_out(seen, predicted), quality=found.people.kappa, verdict=np.array(found.words)
+    )
 
 
-def _held_out(session: Session, predicted: Callable[[Ints, Ints], Floats]) -> Floats:
+def _held_out(seen: Seen, predicted: Callable[[Seen, Seen], Floats]) -> Floats:
     """Choices of each part, predicted by the others; the highest code of a candidate is never held out."""
-    parts = np.random.default_rng(0).integers(0, FOLDS, len(session.who))
-    last = np.maximum(session.first, session.second)
+    parts = np.random.default_rng(0).integers(0, FOLDS, len(seen.y))
+    last = seen.x.max(axis=1)
     parts[last == last.max()] = np.arange((last == last.max()).sum()) % FOLDS
-    p = np.zeros((len(session.who), 3))
+    p = np.zeros((len(seen.y), 3))
     for fold in range(FOLDS):
-        p[parts == fold] = predicted(np.flatnonzero(parts != fold), np.flatnonzero(parts == fold))
+        p[parts == fold] = predicted(seen.part(parts != fold), seen.part(parts == fold))
     return p
 
 
-def of_bradley_terry(session: Session) -> Said:
+def of_bradley_terry(seen: Seen) -> Outcome:
     """Bradley and Terry's model with Davidson's ties: nothing is personal."""
-    count = int(max(session.first.max(), session.second.max())) + 1
+    count = int(seen.x.max()) + 1
 
-    def predicted(train: Ints, test: Ints) -> Floats:
-        first, second, choice = (part[train] for part in session[:3])
-        net = Net.of(first, second, count)
-        params, scores = bradley_terry(net, first, second, choice)
-        one, other = session.first[test], session.second[test]
+    def predicted(train: Seen, test: Seen) -> Floats:
+        net = Net.of(*_both(train), count)
+        params, scores = bradley_terry(net, *_both(train), train.y)
+        one, other = _both(test)
         left = net.gap(scores, one, other)
         return choices(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
 
-    return Said(_held_out(session, predicted))
+    return Outcome(predicted=_held_out(seen, predicted))
 
 
-def of_agreement(session: Session) -> Said:
+def of_agreement(seen: Seen) -> Outcome:
     """How often each judge chooses as the others of the same pair do."""
-    low, high = np.minimum(session.first, session.second), np.maximum(session.first, session.second)
+    low, high = seen.x.min(axis=1), seen.x.max(axis=1)
     pair = np.unique(low * (high.max() + 1) + high, return_inverse=True)[1]
-    turned = np.where((session.first > low) & (session.choice != TIE), 1 - session.choice, session.choice)
+    turned = np.where((seen.x[:, 0] > low) & (seen.y != TIE), 1 - seen.y, seen.y)
     votes = np.zeros((pair.max() + 1, 3))
     np.add.at(votes, (pair, turned), 1.0)
-    same = np.bincount(session.who, votes[pair, turned] - 1)
-    of = np.bincount(session.who, votes[pair].sum(axis=1) - 1)
-    return Said(score=same / np.maximum(of, 1))
+    same = np.bincount(seen.who, votes[pair, turned] - 1)
+    of = np.bincount(seen.who, votes[pair].sum(axis=1) - 1)
+    return Outcome(quality=same / np.maximum(of, 1))
 
 
-def of_noisy_bradley_terry(session: Session) -> Said:
+def of_noisy_bradley_terry(seen: Seen) -> Outcome:
     """Skill of each judge by crowd-kit; ties are left out, for it has none."""
     import pandas as pd
 
     module = needed("crowdkit.aggregation", "crowd-kit")
-    kept = session.choice != TIE
-    left, right = session.first[kept], session.second[kept]
-    label = np.where(session.choice[kept] == FIRST, left, right)
-    table = pd.DataFrame({"worker": session.who[kept], "left": left, "right": right, "label": label})
+    kept = seen.y != TIE
+    left, right = seen.x[kept].T
+    label = np.where(seen.y[kept] == FIRST, left, right)
+    table = pd.DataFrame({"worker": seen.who[kept], "left": left, "right": right, "label": label})
     skills = module.NoisyBradleyTerry(n_iter=10).fit(table).skills_
-    return Said(score=skills.reindex(range(len(session.made))).fillna(0.5).to_numpy(dtype=float))
+    return Outcome(quality=skills.reindex(range(len(seen.rows))).fillna(0.5).to_numpy(dtype=float))
 
 
-METHODS: dict[str, Callable[[Session], Said]] = {
+METHODS: dict[str, Callable[[Seen], Outcome]] = {
     "anml": of_anml,
     "Bradley-Terry": of_bradley_terry,
     "noisy Bradley-Terry": of_noisy_bradley_terry,
@@ -236,40 +222,34 @@ METHODS: dict[str, Callable[[Session], Said]] = {
 }
 
 
-def measures(session: Session, said: Said) -> dict[str, float]:
+def measures(case: Case, answer: Outcome) -> Measured:
     """How well choices are predicted, judges ranked, and what is said of whom; nothing where none is."""
-    rows, made = np.bincount(session.who, minlength=len(session.made)), session.made
-    found: dict[str, float] = {}
-    if said.p is not None:
-        right = np.eye(3)[session.choice]
-        found["loss"] = float(-np.log(np.maximum((said.p * right).sum(axis=1), 1e-12)).mean())
-        found["calibration"] = reliability(np.clip(said.p.ravel(), 0, 1), right.ravel() > 0).error
-    if said.score is not None:
+    rows, made = case.seen.rows, case.seen.of_person(case.truth.group)
+    honest, kind_of = made == "", np.char.partition(made, ",")[:, 0]
+    found: Measured = {}
+    if answer.predicted is not None:
+        right = np.eye(3)[case.seen.y]
+        found["loss"] = float(-np.log(np.maximum((answer.predicted * right).sum(axis=1), 1e-12)).mean())
+        found["calibration"] = reliability(np.clip(answer.predicted.ravel(), 0, 1), right.ravel() > 0).error
+    if answer.quality is not None:
         # Copies of a good judge are no worse by what they choose.
-        low = said.score[(rows >= LEAST) & np.isin(made, JUDGES[:-1])]
-        high = said.score[(rows >= LEAST) & (made == "")]
-        found["ranked"] = float((low[:, None] < high).mean() + 0.5 * (low[:, None] == high).mean())
-    if said.words is None:
+        some = (rows >= LEAST) & (kind_of != "copies")
+        found["ranked"] = ranked(answer.quality[some], ~honest[some])
+    if answer.verdict is None:
         return found
-    word, honest = np.array(said.words), made == ""
-    accused, known = np.isin(word, ACCUSED), np.isin(word, (RELIABLE, LESS))
-    many = honest & (rows >= MANY)
+    many, informed = honest & (rows >= MANY), made == INFORMED
     for kind in JUDGES:
-        found |= {kind: float((made == kind).sum()), f"{kind}_found": float((accused & (made == kind)).sum())}
-    return found | {
-        "honest": float(honest.sum()), "honest_accused": float((honest & accused).sum()),
-        "few_accused": float((accused & (rows < LEAST)).sum()), "established": float(many.sum()),
-        "established_known": float((many & known).sum()), "informed": float(session.informed.sum()),
-        "informed_found": float((session.informed & accused).sum()),
-        "taste_guessing": float(((made == "taste") & (word == GUESSING)).sum()),
-    }  # fmt: skip
+        theirs = kind_of == kind
+        found |= called(answer.verdict, {kind: (theirs, VERDICTS), f"{kind}_found": (theirs, ACCUSED)})
+    return found | called(answer.verdict, {
+        "honest": (honest, VERDICTS), "honest_accused": (honest, ACCUSED),
+        "few_accused": (rows < LEAST, ACCUSED), "established": (many, VERDICTS),
+        "established_known": (many, (RELIABLE, LESS)), "informed": (informed, VERDICTS),
+        "informed_found": (informed, ACCUSED), "taste_guessing": (made == "taste", [GUESSING]),
+    })  # fmt: skip
 
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the methods on one session."""
-    name = at.setting.dataset
-    session = planted(load_pairs(name), stream(at.experiment.seed, at.trial, "planted", name))
-    for method in methods:
-        said, seconds = timed(partial(METHODS[method], session))
-        found = dict.fromkeys(MEASURES, float("nan")) | measures(session, said)
-        yield method, {**found, "seconds": seconds}
+    case = planted(load_pairs(at.setting.dataset), at.rng("planted"))
+    return side_by_side(methods, lambda method: METHODS[method](case.seen), partial(measures, case))

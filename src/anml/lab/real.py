@@ -10,33 +10,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from anml.core.checks import Array, Floats, Ints
-from anml.core.combine import correlation
 from anml.core.domain import Recipe
 from anml.core.errors import UnsupportedError
-from anml.lab.belief import against_truth
-from anml.lab.cases import stream
-from anml.lab.data import Contributed, load_contributed
-from anml.lab.spec import At, Experiment, Found, timed
+from anml.lab.data import load_contributed
+from anml.lab.measures import Measured, Outcome, of_labels, of_quality, percent, side_by_side
+from anml.lab.seen import Case, Seen
+from anml.lab.spec import At, Found
 
 FOLDS = 5
-# How many labels a contributor must have given for its true accuracy to mean much.
-ENOUGH = 20
-MEASURES = ("accuracy", "correlation", "ranks", "calibration", "gap", "ranking")
-
-
-class PeerAnswer(NamedTuple):
-    """Labels predicted for the test part; how good each contributor and how likely right each label is."""
-
-    predicted: Array
-    quality: dict[str, float] | None = None
-    p_correct: Floats | None = None
 
 
 def learner() -> Any:
@@ -53,19 +40,14 @@ class Votes(NamedTuple):
     item_of: Ints
     label_of: Ints
 
-    def share_agreeing(self, decided: Ints, contributor: Array) -> dict[str, float]:
-        """How often each contributor's labels are those decided on."""
-        agrees = self.label_of == decided[self.item_of]
-        return {str(name): float(agrees[contributor == name].mean()) for name in np.unique(contributor)}
 
-
-def votes_of(data: Contributed, items: Array) -> Votes:
+def votes_of(seen: Seen) -> Votes:
     """Count labels by item."""
-    classes, label = np.unique(data.label, return_inverse=True)
-    _, first, item = np.unique(items, return_index=True, return_inverse=True)
+    classes, label = np.unique(seen.y, return_inverse=True)
+    _, first, item = np.unique(seen.item, return_index=True, return_inverse=True)
     counts = np.zeros((len(first), len(classes)), dtype=np.int64)
     np.add.at(counts, (item, label), 1)
-    return Votes(data.x[first], counts, classes, item, label)
+    return Votes(seen.x[first], counts, classes, item, label)
 
 
 def decide(counts: Ints, rng: np.random.Generator) -> Ints:
@@ -73,49 +55,50 @@ def decide(counts: Ints, rng: np.random.Generator) -> Ints:
     return np.asarray((counts + rng.uniform(0, 0.5, counts.shape)).argmax(axis=1))
 
 
-def majority_vote(data: Contributed, seed: int) -> PeerAnswer | None:
+def majority_vote(case: Case) -> Outcome | None:
     """Train on the label most contributors gave; a contributor is as good as they agree with it."""
-    if data.item is None:
+    seen = case.seen
+    if seen.item is None:
         return None
-    votes = votes_of(data, data.item)
-    decided = decide(votes.counts, np.random.default_rng(seed))
-    model = learner().fit(votes.x, votes.classes[decided])
-    return PeerAnswer(model.predict(data.x_test), votes.share_agreeing(decided, data.contributor))
+    votes = votes_of(seen)
+    decided = decide(votes.counts, np.random.default_rng(seen.seed))
+    quality = seen.mean(votes.label_of == decided[votes.item_of])
+    return _predicted(case, votes.x, votes.classes[decided], quality)
 
 
-def dawid_skene(data: Contributed, seed: int) -> PeerAnswer | None:
+def dawid_skene(case: Case) -> Outcome | None:
     """Train on what crowd-kit's Dawid-Skene decides; quality is the chance of its worker's right label."""
-    if data.item is None:
+    seen = case.seen
+    if seen.item is None:
         return None
     import pandas as pd
 
     model = needed("crowdkit.aggregation.classification.dawid_skene", "crowd-kit").DawidSkene(n_iter=100)
-    table = pd.DataFrame({"task": data.item, "worker": data.contributor, "label": data.label})
+    table = pd.DataFrame({"task": seen.item, "worker": seen.who, "label": seen.y})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it calls what newer pandas deprecates
         model.fit(table)
-    votes = votes_of(data, data.item)
-    items = np.unique(data.item)
-    fitted = learner().fit(votes.x, model.labels_.loc[items].to_numpy())
-    quality: dict[str, float] = dict.fromkeys(np.unique(data.contributor), 0.0)
+    quality = np.zeros(len(seen.rows))
     for (worker, said), chances in model.errors_.iterrows():
         quality[worker] += float(chances[said]) * float(model.priors_[said])
-    return PeerAnswer(fitted.predict(data.x_test), quality)
+    decided = model.labels_.loc[np.unique(seen.item)].to_numpy()
+    return _predicted(case, votes_of(seen).x, decided, quality)
 
 
-def cleanlab(data: Contributed, seed: int) -> PeerAnswer:
+def cleanlab(case: Case) -> Outcome:
     """cleanlab: consensus of annotators where labels overlap, else pruning by confident learning."""
-    return _clean_learning(data, seed) if data.item is None else _consensus(data, data.item, seed)
+    return _clean_learning(case) if case.seen.item is None else _consensus(case)
 
 
-def _consensus(data: Contributed, items: Array, seed: int) -> PeerAnswer:
+def _consensus(case: Case) -> Outcome:
     import pandas as pd
 
-    votes = votes_of(data, items)
-    decided = decide(votes.counts, np.random.default_rng(seed))
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    seen = case.seen
+    votes = votes_of(seen)
+    decided = decide(votes.counts, np.random.default_rng(seen.seed))
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seen.seed)
     table = (
-        pd.DataFrame({"item": votes.item_of, "who": data.contributor, "label": votes.label_of})
+        pd.DataFrame({"item": votes.item_of, "who": seen.who, "label": votes.label_of})
         .drop_duplicates(["item", "who"])
         .pivot(index="item", columns="who", values="label")
     )
@@ -125,40 +108,43 @@ def _consensus(data: Contributed, items: Array, seed: int) -> PeerAnswer:
         chances = cross_val_predict(learner(), votes.x, decided, cv=folds, method="predict_proba")
         found = package.get_label_quality_multiannotator(table, chances, verbose=False)
     consensus = found["label_quality"]["consensus_label"].to_numpy().astype(np.int64)
-    quality = found["annotator_stats"]["annotator_quality"]
-    fitted = learner().fit(votes.x, votes.classes[consensus])
-    return PeerAnswer(fitted.predict(data.x_test), {str(who): float(q) for who, q in quality.items()})
+    quality = found["annotator_stats"]["annotator_quality"].sort_index().to_numpy()
+    return _predicted(case, votes.x, votes.classes[consensus], quality)
 
 
-def _clean_learning(data: Contributed, seed: int) -> PeerAnswer:
-    classes, label = np.unique(data.label, return_inverse=True)
+def _clean_learning(case: Case) -> Outcome:
+    seen = case.seen
+    classes, label = np.unique(seen.y, return_inverse=True)
     package = needed("cleanlab.classification", "cleanlab")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # In one process: its own pool hands rows over in globals, which a pool of trials does not share.
         once = {"n_jobs": 1}
         model = package.CleanLearning(
-            learner(), seed=seed, cv_n_folds=FOLDS, verbose=False, find_label_issues_kwargs=once
+            learner(), seed=seen.seed, cv_n_folds=FOLDS, verbose=False, find_label_issues_kwargs=once
         )
-        model.fit(data.x, label)
+        model.fit(seen.x, label)
     kept = ~model.label_issues_df["is_label_issue"].to_numpy()
-    quality = {str(who): float(kept[data.contributor == who].mean()) for who in np.unique(data.contributor)}
-    return PeerAnswer(classes[model.predict(data.x_test)], quality)
+    return Outcome(predicted=classes[model.predict(case.truth.x_test)], quality=seen.mean(kept))
 
 
-def best_set(data: Contributed, seed: int) -> PeerAnswer | None:
+def best_set(case: Case) -> Outcome | None:
     """Train on the best contributor's labels of everything: a bound that needs to know who is best."""
-    if data.best is None:
-        return None
-    return PeerAnswer(learner().fit(data.x, data.best).predict(data.x_test))
+    return None if case.truth.best is None else _predicted(case, case.seen.x, case.truth.best)
 
 
-def truth(data: Contributed, seed: int) -> PeerAnswer | None:
+def truth(case: Case) -> Outcome | None:
     """Train on the right labels, one for each thing: the bound."""
-    if data.truth is None:
+    seen, right = case.seen, case.truth.y
+    if right is None:
         return None
-    first = np.arange(len(data.label)) if data.item is None else np.unique(data.item, return_index=True)[1]
-    return PeerAnswer(learner().fit(data.x[first], data.truth[first]).predict(data.x_test))
+    first = np.arange(len(seen.y)) if seen.item is None else np.unique(seen.item, return_index=True)[1]
+    return _predicted(case, seen.x[first], right[first])
+
+
+def _predicted(case: Case, x: Floats, y: Array, quality: Floats | None = None) -> Outcome:
+    """What the common learner predicts of the test part, trained on some labels."""
+    return Outcome(predicted=learner().fit(x, y).predict(case.truth.x_test), quality=quality)
 
 
 def needed(module: str, package: str) -> Any:
@@ -171,8 +157,8 @@ def needed(module: str, package: str) -> Any:
         ) from error
 
 
-Peer = Callable[[Contributed, int], PeerAnswer | None]
-PEERS: dict[str, Peer] = {
+# The bounds are those of the methods that look at the truth; the test part is for what they predict of it.
+PEERS: dict[str, Callable[[Case], Outcome | None]] = {
     "majority vote": majority_vote,
     "Dawid-Skene": dawid_skene,
     "cleanlab": cleanlab,
@@ -183,53 +169,34 @@ PEERS: dict[str, Peer] = {
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the methods that apply to a set of contributions."""
-    dataset = at.setting.dataset
-    data = load_contributed(dataset, stream(at.experiment.seed, at.trial, "labels", dataset))
-    seed = int(stream(at.experiment.seed, at.trial, "network", dataset).integers(2**31))
-    for method in methods:
-        answer, seconds = timed(partial(_answer, at.experiment, method, data, seed))
-        if answer is not None:
-            yield method, {**measures(data, answer), "seconds": seconds}
+    recipes, case = at.experiment.methods, load_contributed(at.setting.dataset, at.rng("labels"))
+    case = case.seeded(int(at.rng("network").integers(2**31)))
+    return side_by_side(
+        methods,
+        lambda method: with_recipe(case, recipes[method]) if method in recipes else PEERS[method](case),
+        partial(measures, case),
+    )
 
 
-def _answer(experiment: Experiment, method: str, data: Contributed, seed: int) -> PeerAnswer | None:
-    if method in experiment.methods:
-        return with_recipe(data, experiment.methods[method], seed)
-    return PEERS[method](data, seed)
-
-
-def with_recipe(data: Contributed, recipe: Recipe, seed: int) -> PeerAnswer:
+def with_recipe(case: Case, recipe: Recipe) -> Outcome:
     """Train through the public estimator."""
     from anml.adapters.sklearn.estimators import AnmlClassifier
 
-    model = AnmlClassifier(learner(), recipe=recipe, random_state=seed)
-    model.fit(data.x, data.label, contributor=data.contributor, item=data.item)
-    predicted, found = model.predict(data.x_test), model.contributors_
+    seen = case.seen
+    model = AnmlClassifier(learner(), recipe=recipe, random_state=seen.seed)
+    model.fit(seen.x, seen.y, contributor=seen.contributor, item=seen.item)
+    predicted, found = model.predict(case.truth.x_test), model.contributors_
     if recipe.combine != "evidence" or found is None:  # others make no claim about labels
-        return PeerAnswer(predicted)
-    return PeerAnswer(predicted, dict(found.select("contributor", "quality").iter_rows()), model.p_correct_)
+        return Outcome(predicted=predicted)
+    quality = seen.by_name(found.sort("contributor")["quality"])
+    return Outcome(predicted=predicted, quality=quality, p_correct=model.p_correct_)
 
 
-def measures(data: Contributed, answer: PeerAnswer) -> dict[str, float]:
-    """How good the model is, and how well contributors and labels were judged; NaN where not known."""
-    found = dict.fromkeys(MEASURES, float("nan"))
-    found["accuracy"] = 100 * float((answer.predicted == data.y_test).mean())
-    if data.truth is None:
-        return found
-    right = np.asarray(data.label == data.truth)
-    if answer.quality is not None:
-        found |= _judged(data.contributor, right, answer.quality)
-    if answer.p_correct is not None:
-        found |= against_truth(answer.p_correct, right)
+def measures(case: Case, answer: Outcome) -> Measured:
+    """How good the model is, and how well contributors and labels were judged where that is known."""
+    assert answer.predicted is not None
+    found = {"accuracy": percent(answer.predicted == case.truth.y_test)}
+    if case.truth.y is not None:
+        found |= of_labels(case, answer)
+        found |= {} if answer.quality is None else of_quality(case, answer.quality)
     return found
-
-
-def _judged(contributor: Any, right: Any, quality: dict[str, float]) -> dict[str, float]:
-    """Learned quality against true accuracy: correlation where labels are enough, and ranks of all."""
-    names, codes, counts = np.unique(contributor, return_inverse=True, return_counts=True)
-    true = np.bincount(codes, right) / counts
-    learned = np.array([quality[str(name)] for name in names])
-    enough = counts >= ENOUGH
-    linear = correlation(learned[enough], true[enough])
-    ranks = float(spearmanr(learned, true).statistic) if np.ptp(learned) > 0 else float("nan")
-    return {"correlation": float("nan") if linear is None else linear, "ranks": ranks}

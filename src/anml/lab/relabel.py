@@ -3,24 +3,25 @@
 The label of an item is that of `anml` in every order, so that only orders are compared.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.model_selection import cross_val_predict
 
-from anml.assess.assess import Known
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.consensus import equal_voices, join_posteriors
 from anml.core.queue import order
 from anml.lab.belief import assessed
-from anml.lab.cases import stream
-from anml.lab.crowds import Crowd, load_crowd
+from anml.lab.crowds import load_crowd, right_of
+from anml.lab.measures import Measured
 from anml.lab.real import learner, needed
+from anml.lab.seen import Case, Seen
 from anml.lab.spec import At, Found
 
 SETS = {"music": "music_genre", "dogs": "dogs"}
 # What an answer is: the right label, or one more label of the crowd.
 SCENARIOS = tuple(f"{name}-{answer}" for name in SETS for answer in ("truth", "crowd"))
 ORDERS = ("anml", "random", "activelab")
-MEASURES = ("answers", "half", "area", "end")
 # Answers between two audits, and in all where they are labels, as shares of the items; and the goal.
 BATCH, MOST, GOAL = 0.1, 1.5, 0.99
 
@@ -28,90 +29,89 @@ BATCH, MOST, GOAL = 0.1, 1.5, 0.99
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of all orders in one replay."""
     name, answer = at.setting.dataset.split("-")
-    crowd = load_crowd(SETS[name])
+    case = load_crowd(SETS[name])
     for way in methods:
-        rng = stream(at.experiment.seed, at.trial, "relabel", at.setting.dataset)
-        yield way, (with_truth if answer == "truth" else with_labels)(crowd, way, rng)
+        yield way, (with_truth if answer == "truth" else with_labels)(case, way, at.rng("relabel"))
 
 
-def with_truth(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, float]:
+def with_truth(case: Case, way: str, rng: np.random.Generator) -> Measured:
     """Answers until half of the wrong labels are mended, and until 99% of the items are right."""
-    items = len(crowd.right)
+    right = right_of(case)
+    items = len(right)
     told, chance = np.full(items, -1), rng.permutation(items)
-    reached: dict[str, float] = {}
+    reached: Measured = {}
     goals = {"half": 0.0, "answers": GOAL}
     while len(reached) < len(goals):
-        posterior = believed(crowd, told, int(rng.integers(2**31)))
+        posterior = believed(replace(case.seen, seed=int(rng.integers(2**31))), told)
         now = np.where(told >= 0, told, posterior.argmax(axis=1))
-        goals["half"] = goals["half"] or (1 + float((now == crowd.right).mean())) / 2
-        batch = ranked(crowd, posterior, told < 0, way, chance)[: max(int(BATCH * items), 1)]
+        goals["half"] = goals["half"] or (1 + float((now == right).mean())) / 2
+        batch = ranked(case.seen, posterior, told < 0, way, chance)[: max(int(BATCH * items), 1)]
         for at in [-1, *batch]:
             if at >= 0:
-                now[at] = told[at] = crowd.right[at]
+                now[at] = told[at] = right[at]
             for name, goal in goals.items():
-                if (now == crowd.right).mean() >= goal:
+                if (now == right).mean() >= goal:
                     reached.setdefault(name, 100 * float((told >= 0).mean()))
-    return {**reached, "area": np.nan, "end": np.nan}
+    return reached
 
 
-def with_labels(crowd: Crowd, way: str, rng: np.random.Generator) -> dict[str, float]:
+def with_labels(case: Case, way: str, rng: np.random.Generator) -> Measured:
     """Mean accuracy of the items' labels over the rounds, from one label each on."""
-    items = len(crowd.right)
+    truth, item = right_of(case), case.seen.item
+    items = len(truth)
     # The labels of each item in an order that all ways share: the first is there, the others are withheld.
-    mixed = rng.permutation(len(crowd.item))
-    mixed = mixed[np.argsort(crowd.item[mixed], kind="stable")]
-    start = np.searchsorted(crowd.item[mixed], np.arange(items))
-    size = np.bincount(crowd.item, minlength=items)
+    mixed = rng.permutation(len(item))
+    mixed = mixed[np.argsort(item[mixed], kind="stable")]
+    start = np.searchsorted(item[mixed], np.arange(items))
+    size = np.bincount(item, minlength=items)
     shown, right, chance = np.ones(items, dtype=np.int64), [], rng.permutation(items)
-    seed, batch = int(rng.integers(2**31)), max(int(BATCH * items), 1)
+    all_seen, batch = replace(case.seen, seed=int(rng.integers(2**31))), max(int(BATCH * items), 1)
     for _ in range(int(MOST / BATCH) + 1):
         rows = np.concatenate([mixed[at : at + n] for at, n in zip(start, shown, strict=True)])
-        seen = Crowd._make([*(part[rows] for part in crowd[:5]), crowd.classes])
-        posterior = believed(seen, np.full(items, -1), seed)
-        right.append(float((posterior.argmax(axis=1) == crowd.right).mean()))
+        seen = all_seen.part(rows)
+        posterior = believed(seen, np.full(items, -1))
+        right.append(float((posterior.argmax(axis=1) == truth).mean()))
         asked = ranked(seen, posterior, shown < size, way, chance)[:batch]
         shown[asked] += 1
         chance = rng.permutation(items)
-    return {"answers": np.nan, "half": np.nan, "area": 100 * float(np.mean(right)), "end": 100 * right[-1]}
+    return {"area": 100 * float(np.mean(right)), "end": 100 * right[-1]}
 
 
-def believed(crowd: Crowd, told: Ints, seed: int) -> Floats:
+def believed(seen: Seen, told: Ints) -> Floats:
     """Posterior of the label of each item, by an audit of the labels with what was told as known."""
-    known = Known(contributor=crowd.who, item=crowd.item, truth=told[crowd.item])
-    belief = assessed(crowd.x, crowd.y, crowd.classes, known, seed).belief
+    belief = assessed(seen, truth=told[seen.item]).belief
     if belief.evenly:
-        return equal_voices(crowd.y, crowd.item, crowd.classes, float(belief.p_correct.mean()))
-    return join_posteriors(belief.truth, crowd.item)
+        return equal_voices(seen.y, seen.item, seen.classes, float(belief.p_correct.mean()))
+    return join_posteriors(belief.truth, seen.item)
 
 
-def ranked(crowd: Crowd, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
+def ranked(seen: Seen, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
     """Items that may be asked about, in the order of a way."""
     if way == "random":
         first = chance
     elif way == "activelab":
-        first = chance[np.argsort(activelab(crowd)[chance], kind="stable")]
+        first = chance[np.argsort(activelab(seen)[chance], kind="stable")]
     else:
         # The label that stands for an item is one that its posterior speaks against most.
-        least = np.lexsort((posterior[crowd.item, crowd.y], crowd.item))
-        person = crowd.who[least[np.searchsorted(crowd.item[least], np.arange(len(posterior)))]]
+        least = np.lexsort((posterior[seen.item, seen.y], seen.item))
+        person = seen.who[least[np.searchsorted(seen.item[least], np.arange(len(posterior)))]]
         first = order(1 - posterior.max(axis=1), person)
     return first[open_items[first]]
 
 
-def activelab(crowd: Crowd) -> Floats:
+def activelab(seen: Seen) -> Floats:
     """Scores by cleanlab; its model is the common learner, or how frequent classes are without features."""
     scores = needed("cleanlab.multiannotator", "cleanlab").get_active_learning_scores
-    items = len(crowd.right)
-    votes = np.zeros((items, crowd.classes))
-    np.add.at(votes, (crowd.item, crowd.y), 1.0)
-    people = np.unique(crowd.who, return_inverse=True)[1]
-    given = np.full((items, int(people.max()) + 1), np.nan)
-    given[crowd.item, people] = crowd.y
-    probs = np.tile((votes.sum(axis=0) + 1) / (votes.sum() + crowd.classes), (items, 1))
-    if crowd.x.shape[1]:
-        first = np.unique(crowd.item, return_index=True)[1]
+    items = int(seen.item.max()) + 1
+    votes = np.zeros((items, seen.classes))
+    np.add.at(votes, (seen.item, seen.y), 1.0)
+    given = np.full((items, len(seen.rows)), np.nan)
+    given[seen.item, seen.who] = seen.y
+    probs = np.tile((votes.sum(axis=0) + 1) / (votes.sum() + seen.classes), (items, 1))
+    if seen.x.shape[1]:
+        first = np.unique(seen.item, return_index=True)[1]
         decided = votes.argmax(axis=1)
-        said = cross_val_predict(learner(), crowd.x[first], decided, cv=3, method="predict_proba")
+        said = cross_val_predict(learner(), seen.x[first], decided, cv=3, method="predict_proba")
         probs[:, np.unique(decided)] = said
         probs = (probs + 1e-6) / (probs + 1e-6).sum(axis=1, keepdims=True)
     return np.asarray(scores(given, probs)[0])

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from anml.core import attacks
 from anml.core.checks import Floats, Ints
 from anml.core.signals.temporal import ContextDecay, Decay
-from anml.lab.cases import stream
 from anml.lab.data import load_dataset
+from anml.lab.measures import Measured, harm, of_test
+from anml.lab.seen import Case, Seen, Truth
+from anml.lab.spec import stream
 
 # How many works have a record of reuse.
 WORKS = {"many": 2_000, "some": 200, "few": 20}
 WAYS = ("none", "of the source", "of the destination", "by type", "learned", "true")
-MEASURES = ("error", "harm", "off")
 # Weights of source, destination and relation, by whose clock rules.
 TRUE = {
     "source": (0.8, 0.1, 0.1),
@@ -31,7 +33,7 @@ KIND = "cross-domain-synthesis"
 OLDEST, TRAIN, REUSES = 15.0, 900, 2.0
 
 
-def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
+def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, Measured]:
     """Test error, weight on stale labels and distance from the true T, for each way to set T."""
     clock, works = scenario.split("-")
     rng = stream(seed, trial, "reuse", scenario)
@@ -42,21 +44,19 @@ def simulate(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
     train, test = order[:TRAIN], order[TRAIN:]
     age = rng.uniform(0, OLDEST, TRAIN)
     stale = rng.uniform(size=TRAIN) > true(age)
-    given = np.where(stale, (data.y[train] + rng.integers(1, 10, TRAIN)) % 10, data.y[train])
-    before = rng.uniform(0, OLDEST, WORKS[works])
-    reused = rng.poisson(REUSES * true(before))
-    set_by = _set_by(true, before, reused)
-    ages = np.linspace(0, OLDEST, 151)
-    found = {}
-    for way in ways:
-        weight = set_by[way](age)
-        model = LogisticRegression(C=0.1, max_iter=300).fit(data.x[train] / 16, given, sample_weight=weight)
-        found[way] = {
-            "error": 100 * float((model.predict(data.x[test] / 16) != data.y[test]).mean()),
-            "harm": 100 * float(weight[stale].sum() / weight.sum()),
-            "off": float(np.abs(set_by[way](ages) - true(ages)).mean()),
-        }
-    return found
+    given = attacks.flip_labels(data.y[train], stale, 10, rng)
+    truth = Truth(data.x[test] / 16, data.y[test], wrong=stale)
+    case = Case(Seen(data.x[train] / 16, given, 10, age=age), truth)
+    before, ages = rng.uniform(0, OLDEST, WORKS[works]), np.linspace(0, OLDEST, 151)
+    set_by = _set_by(true, before, rng.poisson(REUSES * true(before)))
+    off = {way: float(np.abs(set_by[way](ages) - true(ages)).mean()) for way in ways}
+    return {way: {**_trained(case, set_by[way](age)), "off": off[way]} for way in ways}
+
+
+def _trained(case: Case, weight: Floats) -> Measured:
+    """Test error of a model of weighted labels, and the weight on stale ones."""
+    model = LogisticRegression(C=0.1, max_iter=300).fit(case.seen.x, case.seen.y, sample_weight=weight)
+    return {**of_test(case, model.predict), "harm": harm(weight, case.wrong)}
 
 
 # Domains that arrive, the years between them, labels of each, and works a year that are on record.
@@ -65,10 +65,9 @@ ARRIVALS, EVERY, LABELS, ON_RECORD = 4, 3.0, 300, 20
 CLOCKS = {"slow": ("source",), "fast": ("destination",), "mixed": ("source", "destination")}
 PARTS = (SCIENCE, NEWS, LEARNING)
 SHIFT_WAYS = ("none", "given", "by type", "learned as one", "learned", "true")
-SHIFT_MEASURES = (*MEASURES, "off_new")
 
 
-def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
+def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[str, Measured]:
     """Means over the years in which another domain has just been there for a while.
 
     A stale label is what the thing was called before: the class one below.
@@ -78,7 +77,7 @@ def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
     turned = [np.rot90(data.x.reshape(-1, 8, 8), at, (1, 2)).reshape(-1, 64) / 16 for at in range(ARRIVALS)]
     order = rng.permutation(len(data.y))
     train, test = order[:TRAIN], order[TRAIN:]
-    found: dict[str, list[list[float]]] = {way: [] for way in ways}
+    found: dict[str, list[Measured]] = {way: [] for way in ways}
     for count in range(1, ARRIVALS + 1):
         oldest = EVERY * np.arange(count, 0, -1.0)
         rows = rng.choice(train, (count, LABELS))
@@ -95,15 +94,17 @@ def arriving(scenario: str, ways: Iterable[str], seed: int, trial: int) -> dict[
             np.concatenate([each[own] for each, own in zip(turned, some, strict=False)])
             for some in (rows, [test] * count)
         )
-        for way in found:
+        truth = Truth(x_test, np.tile(data.y[test], count), wrong=stale.ravel())
+        case = Case(Seen(x, given.ravel(), 10, age=age.ravel()), truth)
+        grids = [np.linspace(0, old, 31) for old in oldest]
+        for way, years in found.items():
             weight = np.concatenate([t(ages) for t, ages in zip(set_by[way], age, strict=True)])
-            model = LogisticRegression(C=0.1, max_iter=300).fit(x, given.ravel(), sample_weight=weight)
-            grids = [np.linspace(0, old, 31) for old in oldest]
             off = [np.abs(t(a) - s(a)).mean() for t, s, a in zip(set_by[way], true, grids, strict=False)]
-            wrong = 100 * float((model.predict(x_test) != np.tile(data.y[test], count)).mean())
-            harm = 100 * float(weight[stale.ravel()].sum() / weight.sum())
-            found[way].append([wrong, harm, float(np.mean(off)), float(off[-1])])
-    return {way: dict(zip(SHIFT_MEASURES, np.mean(each, axis=0), strict=True)) for way, each in found.items()}
+            years.append(_trained(case, weight) | {"off": float(np.mean(off)), "off_new": float(off[-1])})
+    return {
+        way: {name: float(np.mean([year[name] for year in years])) for name in years[0]}
+        for way, years in found.items()
+    }
 
 
 def _set_by(true: ContextDecay, before: Floats, reused: Ints) -> dict[str, Callable[[Any], Floats]]:

@@ -16,13 +16,13 @@ from anml.core.checks import one_of, whole
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.lab import store
-from anml.lab.cases import split, stream
+from anml.lab.cases import split
 from anml.lab.cells import cells_of, version_of
 from anml.lab.data import DataMissingError, load_dataset
 from anml.lab.door import check_runnable
 from anml.lab.fields import within
 from anml.lab.kinds import KINDS, run_block
-from anml.lab.spec import EXPERIMENT, Experiment
+from anml.lab.spec import EXPERIMENT, Experiment, stream
 from anml.lab.store import Done
 
 
@@ -135,10 +135,12 @@ def _check_splits(experiment: Experiment, missing: list[str]) -> None:
 
 
 def _missing(experiment: Experiment) -> list[str]:
-    missing = []
+    missing, load = [], KINDS[experiment.kind].load
+    if load is None:
+        return []
     for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
         try:
-            KINDS[experiment.kind].load(dataset)
+            load(dataset)
         except DataMissingError:
             missing.append(dataset)
     return missing

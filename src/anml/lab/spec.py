@@ -3,6 +3,7 @@
 import itertools
 import time
 import tomllib
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -10,6 +11,8 @@ from importlib import resources
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from anml.core.checks import one_of
 from anml.core.domain import Recipe
@@ -19,17 +22,6 @@ from anml.lab.fields import checked, count, listed, number, table, text, within
 
 Key = tuple[tuple[str, str], ...]
 DRIFTS = ("none", "label", "feature")
-# What is reported where a file names no metrics and its kind of experiment measures no error.
-FIRST_METRIC = {
-    "real": ("accuracy",),
-    "crowds": ("consensus",),
-    "calibration": ("calibration",),
-    "bank": ("error_lr", "error_rf"),
-    "relabel": ("answers",),
-    "pairs": ("loss",),
-    "approximations": ("ranks",),
-    "fairness": ("pay",),
-}
 
 
 @dataclass(frozen=True)
@@ -85,8 +77,8 @@ class Experiment:
     `anml.lab.expressions`). `kind` names what makes the rows, in `anml.lab.kinds.KINDS`, and `peers`
     are methods beside the recipes, in its `PEERS`. `tabled` experiments print a table of each metric when
     they are run. `columns` names what the page shows, `metric` or `method.metric`; the first metric and what
-    the paper prints where it is empty. In `notes`, and in `why` of a claim, `{method.metric@axis=value}` is a
-    figure from the rows.
+    the paper prints where it is empty. Values of the axes `across` become columns there. In `notes`, and in
+    `why` of a claim, `{method.metric@axis=value}` is a figure from the rows.
     """
 
     name: str
@@ -108,6 +100,7 @@ class Experiment:
     peers: tuple[str, ...] = checked((), listed(text))
     tabled: bool = checked(False, fields.flag)
     columns: tuple[str, ...] = checked((), listed(text))
+    across: tuple[str, ...] = checked(("method",), listed(text))
 
     @property
     def compared(self) -> list[str]:
@@ -159,7 +152,7 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
         values["setting"] = Setting(**settings("setting", values.get("setting", {})))
         values["methods"] = fields.methods(values.get("methods", ["uniform", "krum", "softmax"]))
         values["vary"] = {axis: _axis(axis, given) for axis, given in values.get("vary", {}).items()}
-        values.setdefault("metrics", FIRST_METRIC.get(values.get("kind", ""), Experiment.metrics))
+        values.setdefault("metrics", tuple(words("first").get(values.get("kind", ""), Experiment.metrics)))
         return Experiment(name=name, **values)
 
 
@@ -247,6 +240,11 @@ Found = Iterable[tuple[str, dict[str, Any]]]
 T = TypeVar("T")
 
 
+def stream(seed: int, trial: int, purpose: str, dataset: str) -> np.random.Generator:
+    """Randomness for one purpose in one trial, whatever the condition."""
+    return np.random.default_rng([seed, trial, zlib.crc32(purpose.encode()), zlib.crc32(dataset.encode())])
+
+
 class At(NamedTuple):
     """Where a trial stands: of which experiment, in which condition, and its number."""
 
@@ -258,6 +256,10 @@ class At(NamedTuple):
     def seed(self) -> int:
         """The experiment's, plus the trial's number."""
         return self.experiment.seed + self.trial
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """Randomness for one purpose, whatever the condition on the data set."""
+        return stream(self.experiment.seed, self.trial, purpose, self.setting.dataset)
 
 
 def timed(body: Callable[[], T]) -> tuple[T, float]:

@@ -78,7 +78,7 @@ def describe(results: Results) -> dict[str, Any]:
     for note in results.experiment.notes:
         with suppress(NoRowsError):  # what is about rows that are not there is not said
             notes.append(results.said(note))
-    entry: dict[str, Any] = {
+    return {
         "name": results.experiment.name,
         "title": results.experiment.title,
         "trials": results.rows["trial"].n_unique(),
@@ -86,9 +86,8 @@ def describe(results: Results) -> dict[str, Any]:
         "claims": claims,
         "unchecked": unchecked,
         "notes": notes,
+        "closeness": _closeness(rows),
     }
-    entry["closeness"] = _closeness(rows)
-    return entry
 
 
 def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:

@@ -1,15 +1,12 @@
 """Tables for people: one per metric, or one wide table with the paper's figures beside ours."""
 
 from collections.abc import Sequence
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 from anml.lab.claims import near
-from anml.lab.kinds import MEANING
 from anml.lab.spec import Experiment
 
-# More columns than this do not fit on a page; a column for each metric is taken all the same.
-WIDEST = 8
 # Figures that are proportions of something and read best in percent.
 PERCENT = {"error", "precision", "improvement", "each_trial", "gain", "kept", "degradation", "overhead"}
 # Axes whose values need words.
@@ -19,13 +16,12 @@ Row = dict[str, Any]
 Label = tuple[str, ...]
 
 
-def wide(experiment: Experiment | None, entry: dict[str, Any]) -> list[str]:
+def wide(experiment: Experiment, entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for an experiment's entry in a summary: a table, then what is one figure for all."""
-    asked = experiment is not None and bool(experiment.columns)
     rows = [row for row in _chosen(experiment, entry["rows"]) if row["key"] and row["ours"] is not None]
     single = _single(rows)
     varying = [row for row in rows if row["metric"] not in single]
-    lines = _table(varying, asked) if varying else []
+    lines = _table(varying, experiment.across) if varying else []
     return [*lines, *over_all(entry, [f"{_of(row)} {cell(row)}" for rows in single.values() for row in rows])]
 
 
@@ -59,9 +55,9 @@ def _of(row: Row) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _chosen(experiment: Experiment | None, rows: list[Row]) -> list[Row]:
+def _chosen(experiment: Experiment, rows: list[Row]) -> list[Row]:
     """What the file names as columns; else the first metric and whatever the paper prints."""
-    if experiment is not None and experiment.columns:
+    if experiment.columns:
         asked = set(experiment.columns)
         return [r for r in rows if {r["metric"], f"{r['key'].get('method')}.{r['metric']}"} & asked]
     printed = {(row["key"].get("method"), row["metric"]) for row in rows if row["paper"] is not None}
@@ -75,10 +71,10 @@ def _chosen(experiment: Experiment | None, rows: list[Row]) -> list[Row]:
     ]
 
 
-def _table(rows: list[Row], asked: bool) -> list[str]:
+def _table(rows: list[Row], across: tuple[str, ...]) -> list[str]:
     axes = list(dict.fromkeys(chain.from_iterable(row["key"] for row in rows)))
-    across = _across(rows, axes, asked)
-    down = [axis for axis in axes if axis not in across]
+    down = [axis for axis in axes if axis not in across] or axes
+    across = tuple(axis for axis in axes if axis not in down)
     if "profile" in down:
         # Lines of another q would double the table: they are in the summary.
         rows = [row for row in rows if row["key"]["profile"] == rows[0]["key"]["profile"]]
@@ -100,23 +96,6 @@ def _table(rows: list[Row], asked: bool) -> list[str]:
         for above, (label, line) in zip(before, cells.items(), strict=False)
     ]
     return aligned(header, body)
-
-
-def _across(rows: list[Row], axes: list[str], asked: bool) -> tuple[str, ...]:
-    """Axes whose values become columns: those that leave the fewest lines and still fit.
-
-    Whoever `asked` for columns gets one for each method.
-    """
-    if asked and "method" in axes and len(axes) > 1:
-        return ("method",)
-    best: tuple[str, ...] = ()
-    lines = len({_label(row, axes) for row in rows})
-    for some in chain.from_iterable(combinations(axes, count) for count in range(1, len(axes) + 1)):
-        columns = len({(row["metric"], *_label(row, some)) for row in rows})
-        left = len({_label(row, [axis for axis in axes if axis not in some]) for row in rows})
-        if columns <= WIDEST and left > 1 and (left < lines or (left == lines and "method" in some)):
-            best, lines = some, left
-    return best
 
 
 def _label(row: Row, axes: Any) -> Label:
@@ -175,13 +154,6 @@ def tables(entry: dict[str, Any]) -> list[str]:
         rows = [row for row in entry["rows"] if row["metric"] == metric and row["ours"] is not None]
         lines += ["", *_of_metric(metric, rows)] if rows else []
     return lines[1:]
-
-
-def legend(experiment: Experiment) -> list[str]:
-    """How to read the tables of an experiment: its lines and columns, and each metric in words."""
-    lines = f"lines are values of {', '.join(experiment.axes)}; " if experiment.axes else ""
-    how = f"{lines}columns are methods; means over trials ± half of the 95% interval"
-    return [how, *(f"{name}: {MEANING[name]}" for name in experiment.metrics if name in MEANING)]
 
 
 def _of_metric(metric: str, rows: list[dict[str, Any]]) -> list[str]:

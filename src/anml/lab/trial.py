@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import spearmanr
 
-from anml.core.calibration import reliability
 from anml.core.checks import Floats
 from anml.core.combine import correlation
 from anml.core.domain import Signals, Weighting
 from anml.core.profile import PROFILES
 from anml.core.signals.quality import neighbours, quality
+from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import network_factors
 from anml.gradients.krum import krum_scores
@@ -23,7 +22,9 @@ from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, trai
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
-from anml.lab.cases import Case, digest, make_case
+from anml.lab.cases import digest, make_case
+from anml.lab.measures import Outcome, error_of, of_labels, percent, rank_correlation
+from anml.lab.seen import Case, Seen
 from anml.lab.spec import Experiment, Key, Setting
 
 
@@ -58,16 +59,16 @@ Row = dict[str, Any]
 # A trial, and a condition: its labels, its setting, and the methods to run there.
 Place = tuple[int, tuple[Key, tuple[Setting, list[str]]]]
 
-MEASURES = (*("error", "precision", "kept", "rho_c", "rho_d", "uniform_branch", "doubtful", "krum_branch"),)
+TIERS = ("attacker", "novice", "intermediate", "expert")
 # Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
 PROGRAM = {"cpu": 48, "cuda": 1024}
 
 
 @dataclass(frozen=True)
 class Job:
-    """One network to train: rows of a case, and how long."""
+    """One network to train: rows of what is seen, and how long."""
 
-    case: Case
+    seen: Seen
     rows: np.ndarray[Any, Any]
     epochs: int
     batch: int
@@ -76,13 +77,13 @@ class Job:
     @property
     def shape(self) -> Widths:
         """Layer widths."""
-        return Widths(self.case.x.shape[1], self.hidden, self.case.classes)
+        return Widths(self.seen.x.shape[1], self.hidden, self.seen.classes)
 
     @property
     def name(self) -> str:
         """The same for jobs that would give the same network."""
-        how = (self.case.seed, self.epochs, self.batch, self.hidden)
-        return digest(self.case.x[self.rows], self.case.y[self.rows], how)
+        how = (self.seen.seed, self.epochs, self.batch, self.hidden)
+        return digest(self.seen.x[self.rows], self.seen.y[self.rows], how)
 
 
 # q of a case, and the loss of each sample as the scoring model sees it.
@@ -97,13 +98,15 @@ def run_together(experiment: Experiment, places: Sequence[Place], device: str = 
     ]
     with threads(1):
         clock = Clock(experiment.timed, device)
-        scored = score_cases([(setting, case) for _, _, setting, case, _ in keyed], device, clock)
-        rows, jobs = [], []
+        scored = score_cases([(setting, case.seen) for _, _, setting, case, _ in keyed], device, clock)
+        rows: list[Row] = []
+        jobs: list[tuple[Case, Job]] = []
         for (trial, key, setting, case, methods), (q, loss) in zip(keyed, scored, strict=True):
-            v, r = (case.v, case.r) if case.credentials else (None, None)
-            signals = Signals.of(q, v, r, case.t, case.contributor)
+            seen = case.seen
+            t = np.ones(len(seen.y)) if seen.age is None else Decay(setting.decay)(seen.age)
+            signals = Signals.of(q, seen.v, seen.r, t, seen.contributor)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
-                belief = believed(setting, case)
+                belief = believed(seen, setting.decay)
                 signals = replace(
                     signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.evenly
                 )
@@ -112,92 +115,87 @@ def run_together(experiment: Experiment, places: Sequence[Place], device: str = 
                 if setting.best < 1 and recipe.keep is not None:
                     recipe = replace(recipe, keep=recipe.keep * setting.best)
                 weighting = clock("combine_ms", partial(weigh_signals, signals, recipe))
-                found = _measured(setting, case, (q, loss), weighting)
-                rows.append({"trial": trial, **dict(key), "method": method, "error": np.nan, **found})
+                found = _measured(case, signals, loss, weighting)
+                rows.append({"trial": trial, **dict(key), "method": method, **found})
                 kept = np.flatnonzero(weighting.kept)
-                jobs.append(Job(case, kept, setting.epochs, setting.batch, setting.hidden))
+                jobs.append((case, Job(seen, kept, setting.epochs, setting.batch, setting.hidden)))
         errors = train_jobs(jobs, device, clock)
     trained = zip(rows, jobs, errors, strict=True)
-    return [{**row, "error": error, **clock.of(job.name)} for row, job, error in trained]
+    return [{**row, "error": error, **clock.of(job.name)} for row, (_, job), error in trained]
 
 
-def _measured(setting: Setting, case: Case, seen: TrialScores, weighting: Weighting) -> Row:
+def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) -> Row:
     """What is chosen, before anything is trained on it."""
-    (q, loss), kept, branch = seen, weighting.kept, weighting.gate.branch
-    rho_c = correlation(q, case.v * case.r)
-    both = 0 < case.bad.sum() < len(case.bad)
+    kept, branch, tier = weighting.kept, weighting.gate.branch, case.truth.group
+    believes = weighting.recipe.combine == "evidence"
+    rho_c = correlation(signals.q, signals.v * signals.r)
     row: Row = {
-        "precision": 100 * float(1 - case.wrong[kept].mean()), "kept": 100 * float(kept.mean()),
+        **of_labels(case, Outcome(kept=kept, p_correct=signals.p_correct if believes else None)),
         "rho_c": float("nan") if rho_c is None else rho_c,
         # How far the loss ranks bad samples last; undefined where none is bad.
-        "rho_d": float(spearmanr(loss, case.bad).statistic) if both else float("nan"),
-        "uniform_branch": 100 * float(branch == "uniform"), "doubtful": 100 * float(branch == "doubtful"),
-        "krum_branch": 100 * float(branch == "krum"),
-    }  # fmt: skip
-    if weighting.recipe.combine == "evidence":
-        row["calibration"] = reliability(believed(setting, case).p_correct, ~case.wrong).error
-    if case.tier is not None:
-        for code, name in enumerate(("attacker", "novice", "intermediate", "expert")):
-            row[f"kept_{name}"] = 100 * float(kept[case.tier == code].mean())
+        "rho_d": rank_correlation(loss, case.truth.bad),
+        **{f"{name}_branch": 100.0 * (branch == name) for name in ("uniform", "krum")},
+        "doubtful": 100.0 * (branch == "doubtful"),
+    }
+    for code, name in enumerate(TIERS if tier is not None else ()):
+        row[f"kept_{name}"] = percent(kept[tier == code])
     return row
 
 
-def score_cases(cases: Sequence[tuple[Setting, Case]], device: str, clock: Clock) -> list[TrialScores]:
+def score_cases(cases: Sequence[tuple[Setting, Seen]], device: str, clock: Clock) -> list[TrialScores]:
     """Q of every case; cases with the same data are scored once."""
     names: list[tuple[str, int, str]] = []
-    first: dict[tuple[str, int, str], Case] = {}
+    first: dict[tuple[str, int, str], Seen] = {}
     jobs: dict[tuple[str, int, str], Job] = {}
-    for setting, case in cases:
-        names.append((digest(case.x, case.y), case.seed, setting.profile))
-        first.setdefault(names[-1], case)
-    for name, case in first.items():
+    for setting, seen in cases:
+        names.append((digest(seen.x, seen.y), seen.seed, setting.profile))
+        first.setdefault(names[-1], seen)
+    for name, seen in first.items():
         profile = PROFILES[name[2]]
         if profile.epochs is not None:
-            every = np.arange(len(case.y))
-            jobs[name] = Job(case, every, profile.epochs, profile.batch or 200, profile.hidden)
+            every = np.arange(len(seen.y))
+            jobs[name] = Job(seen, every, profile.epochs, profile.batch or 200, profile.hidden)
     networks = dict(zip(jobs, trained(list(jobs.values()), device, clock, "scoring_s"), strict=True))
     known = {
         name: clock("krum_s", partial(_krum, jobs[name], networks[name], name[2], device))
         if name in jobs
-        else _early_stopped(case, name[2], device)
-        for name, case in first.items()
+        else _early_stopped(seen, name[2], device)
+        for name, seen in first.items()
     }
     return [known[name] for name in names]
 
 
 def _krum(job: Job, network: Networks, profile: str, device: str) -> TrialScores:
-    x, y = _tensors(job.case, device)
-    factors = network_factors(network, x, y, job.case.task)
+    x, y = _tensors(job.seen, device)
+    factors = network_factors(network, x, y, job.seen.task)
     raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
     return quality(raw), factors.loss.double().cpu().numpy()
 
 
-def _early_stopped(case: Case, profile: str, device: str) -> TrialScores:
+def _early_stopped(seen: Seen, profile: str, device: str) -> TrialScores:
     scores = score(
-        case.x, case.y, case.task, classes=case.classes, profile=profile, seed=case.seed, device=device
+        seen.x, seen.y, seen.task, classes=seen.classes, profile=profile, seed=seen.seed, device=device
     )
-    if case.classes > 1:
-        loss = -scores.held_out[np.arange(len(case.y)), case.y]
-    else:
-        loss = np.square(scores.held_out - case.y)
-    return scores.q, loss
+    if seen.numeric:
+        return scores.q, np.square(scores.held_out - seen.y)
+    return scores.q, -scores.held_out[np.arange(len(seen.y)), seen.y]
 
 
-def train_jobs(jobs: Sequence[Job], device: str, clock: Clock) -> list[float]:
+def train_jobs(jobs: Sequence[tuple[Case, Job]], device: str, clock: Clock) -> list[float]:
     """Test error of every job, in percent (mean absolute error for regression); the same network once."""
-    if not any(job.epochs for job in jobs):
+    if not any(job.epochs for _, job in jobs):
         return [float("nan")] * len(jobs)  # an experiment about selection alone
-    names = [job.name for job in jobs]
-    first = dict(zip(reversed(names), reversed(jobs), strict=True))
+    names = [job.name for _, job in jobs]
+    first = {name: job for name, (_, job) in reversed(list(zip(names, jobs, strict=True)))}
     networks = dict(zip(first, trained(list(first.values()), device, clock, "train_s"), strict=True))
-    return [measured_error(networks[name], job.case, device) for name, job in zip(names, jobs, strict=True)]
+    return [measured_error(networks[name], case, device) for name, (case, _) in zip(names, jobs, strict=True)]
 
 
 def trained(jobs: Sequence[Job], device: str, clock: Clock, step: str) -> list[Networks]:
     """Train networks of the same shape and number of rows together, some at a time."""
     groups: dict[Any, list[int]] = {}
     for position, job in enumerate(jobs):
-        key = (job.shape, len(job.rows), job.epochs, job.batch, job.case.task, len(job.case.y))
+        key = (job.shape, len(job.rows), job.epochs, job.batch, job.seen.task, len(job.seen.y))
         groups.setdefault(key, []).append(position)
     networks: list[Networks | None] = [None] * len(jobs)
     size = 1 if clock.on else PROGRAM[torch.device(device).type]
@@ -212,31 +210,32 @@ def trained(jobs: Sequence[Job], device: str, clock: Clock, step: str) -> list[N
 
 def _program(jobs: Sequence[Job], device: str) -> Networks:
     """Train some networks as one program; all have as many rows, so none depends on the others."""
-    seeds = [job.case.seed for job in jobs]
+    seeds = [job.seen.seed for job in jobs]
     networks = initialise(jobs[0].shape, seeds, device)
-    cases = {id(job.case): job.case for job in jobs}
-    place = {name: position for position, name in enumerate(cases)}
-    tensors = [_tensors(case, device) for case in cases.values()]
+    every = {id(job.seen): job.seen for job in jobs}
+    place = {name: position for position, name in enumerate(every)}
+    tensors = [_tensors(seen, device) for seen in every.values()]
     data = Data(
         torch.stack([x for x, _ in tensors]),
         torch.stack([y for _, y in tensors]),
-        torch.tensor([place[id(job.case)] for job in jobs], device=device),
+        torch.tensor([place[id(job.seen)] for job in jobs], device=device),
         torch.as_tensor(np.stack([job.rows for job in jobs]), device=device),
         torch.ones(len(jobs), len(jobs[0].rows), device=device),
     )
-    train(networks, data, jobs[0].case.task, seeds, epochs=jobs[0].epochs, batch=jobs[0].batch)
+    train(networks, data, jobs[0].seen.task, seeds, epochs=jobs[0].epochs, batch=jobs[0].batch)
     return networks
 
 
-def _tensors(case: Case, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    labels = torch.long if case.classes > 1 else torch.float32
-    x = torch.as_tensor(case.x, dtype=torch.float32, device=device)
-    return x, torch.as_tensor(case.y, dtype=labels, device=device)
+def _tensors(seen: Seen, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    labels = torch.float32 if seen.numeric else torch.long
+    x = torch.as_tensor(seen.x, dtype=torch.float32, device=device)
+    return x, torch.as_tensor(seen.y, dtype=labels, device=device)
 
 
 def measured_error(network: Networks, case: Case, device: str) -> float:
     """Error rate in percent, or mean absolute error in the units of the labels."""
-    outputs = predict(network, torch.as_tensor(case.x_test, dtype=torch.float32, device=device))[0]
-    if case.classes > 1:
-        return 100 * float((outputs.argmax(dim=1).cpu().numpy() != case.y_test).mean())
-    return case.unit * float(np.abs(outputs[:, 0].double().cpu().numpy() - case.y_test).mean())
+    truth = case.truth
+    outputs = predict(network, torch.as_tensor(truth.x_test, dtype=torch.float32, device=device))[0]
+    if case.seen.numeric:
+        return truth.unit * float(np.abs(outputs[:, 0].double().cpu().numpy() - truth.y_test).mean())
+    return error_of(outputs.argmax(dim=1).cpu().numpy(), truth.y_test)

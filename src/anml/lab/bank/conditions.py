@@ -4,7 +4,6 @@ What each is, in words, is in `words.toml`.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,21 +12,23 @@ import numpy as np
 from anml.core.checks import Array, Floats, Ints, one_of
 from anml.lab.bank import sources
 from anml.lab.bank.people import PEOPLE
-from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Make, clusters, moons, told
+from anml.lab.bank.sources import TEST_ROWS, BankRows, Make, clusters, moons, told
+from anml.lab.seen import Case, Trigger
 
 
 def _contributed(
-    rng: np.random.Generator, rows: BankRows, label: Array, contributor: Ints, liars: Iterable[int] = ()
-) -> Condition:
+    rng: np.random.Generator, rows: BankRows, label: Array, contributor: Ints, bad: Iterable[int] = (),
+    **more: Any,
+) -> Case:  # fmt: skip
     """One label of each row, and credentials that mean nothing: v of rows, r of contributors."""
-    verification = rng.uniform(0.2, 0.95, len(label))
-    reputation = rng.uniform(0.2, 0.95, contributor.max() + 1)[contributor]
-    return told(rows, label, contributor, liars, verification=verification, reputation=reputation)
+    v = rng.uniform(0.2, 0.95, len(label))
+    r = rng.uniform(0.2, 0.95, contributor.max() + 1)[contributor]
+    return told(rows, label, contributor, bad, v=v, r=r, **more)
 
 
 def _fifteen(
     source: Callable[[int, int], BankRows], n: int, liars: int, lie: Callable[[Ints], Any], seed: int
-) -> Condition:
+) -> Case:
     """The first of fifteen contributors lie."""
     rng, rows = np.random.default_rng(seed), source(seed, n)
     who = rng.integers(0, 15, n)
@@ -42,7 +43,7 @@ def _flipped(source: Callable[[int, int], BankRows], n: int) -> Make:
     return partial(_fifteen, source, n, 3, lambda y: 1 - y)
 
 
-def _near_the_boundary(seed: int) -> Condition:
+def _near_the_boundary(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), moons(seed, 800)
     who = rng.integers(0, 15, 800)
     other, margin = sources.runner_up(rows, seed)
@@ -52,30 +53,29 @@ def _near_the_boundary(seed: int) -> Condition:
     return _contributed(rng, rows, np.where(rng.uniform(size=800) < rate, other, rows.y), who)
 
 
-def _rare_called_common(seed: int) -> Condition:
+def _rare_called_common(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 1_200, apart=1.2, common=0.95)
     who = np.where(rng.uniform(size=1_200) < 0.35, 0, rng.integers(1, 8, 1_200))
     return _contributed(rng, rows, np.where(who == 0, 0, rows.y), who, [0])
 
 
-def _specialists(share: float, seed: int) -> Condition:
+def _specialists(share: float, seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), sources.forests(seed, 840)
     who = rows.y * 3 + rng.integers(0, 3, len(rows.y))
     liars = rng.permutation(21)[: round(share * 21)]
     return _contributed(rng, rows, np.where(np.isin(who, liars), (rows.y + 1) % 7, rows.y), who, liars)
 
 
-def _backdoor(seed: int) -> Condition:
+def _backdoor(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 800)
     who = rng.integers(1, 20, 800)
     planted = rng.permutation(np.flatnonzero(rows.y == 0))[:40]
     who[planted] = 0
     x, label = _patterned(rows.x, planted), rows.y.copy()
     label[planted] = 1
-    found = _contributed(rng, rows._replace(x=x), label, who, [0])
     targets = rows.x_test[rows.y_test == 0]
-    trigger = sources.Trigger(_patterned(targets, np.arange(len(targets))), 1)
-    return replace(found, truth=replace(found.truth, clean=(rows.x, rows.y)), trigger=trigger)
+    trigger = Trigger(_patterned(targets, np.arange(len(targets))), 1)
+    return _contributed(rng, rows._replace(x=x), label, who, [0], clean=rows, trigger=trigger)
 
 
 def _patterned(x: Floats, rows: Ints) -> Floats:
@@ -84,7 +84,7 @@ def _patterned(x: Floats, rows: Ints) -> Floats:
     return patterned
 
 
-def _minority_concept(seed: int) -> Condition:
+def _minority_concept(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     n = 800 + TEST_ROWS
     who = rng.integers(0, 15, n)
@@ -96,13 +96,13 @@ def _minority_concept(seed: int) -> Condition:
     return _contributed(rng, rows, rows.y.copy(), who[:800])
 
 
-def _asymmetric(seed: int) -> Condition:
+def _asymmetric(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 1_000, 20, apart=2.0, informative=15)
     mistaken = (rows.y % 2 == 0) & (rng.uniform(size=1_000) < 0.35)
     return _contributed(rng, rows, np.where(mistaken, rows.y + 1, rows.y), rng.integers(0, 20, 1_000))
 
 
-def _two_experts(seed: int) -> Condition:
+def _two_experts(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 400, 4, apart=1.5)
     who = np.array([rng.permutation(22)[:3] for _ in range(400)]).ravel()
     item = np.repeat(np.arange(400), 3)
@@ -113,7 +113,7 @@ def _two_experts(seed: int) -> Condition:
     return told(all_rows, np.where(expert, all_rows.y, label), who, range(2, 22), item=item)
 
 
-def _near_copies(seed: int) -> Condition:
+def _near_copies(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 800)
     who = rng.integers(0, 20, 800)
     x, truth, label = rows.x.copy(), rows.y.copy(), rows.y.copy()
@@ -123,11 +123,10 @@ def _near_copies(seed: int) -> Condition:
         source = rng.choice(copied, len(own))
         x[own] = rows.x[source] + rng.normal(0, 0.03, (len(own), x.shape[1]))
         truth[own], label[own] = rows.y[source], 1 - rows.y[source]
-    found = told(rows._replace(x=x, y=truth), label, who, range(5))
-    return replace(found, truth=replace(found.truth, clean=(rows.x, rows.y)))
+    return told(rows._replace(x=x, y=truth), label, who, range(5), clean=rows)
 
 
-def _numbers(shifted: int, seed: int) -> Condition:
+def _numbers(shifted: int, seed: int) -> Case:
     rng = np.random.default_rng(seed)
     rows, all_numbers = sources.waves(rng, 700)
     who = rng.integers(0, 15, 700)
@@ -160,6 +159,6 @@ CONDITIONS: dict[str, Make] = {
 }
 
 
-def make_condition(name: str, seed: int) -> Condition:
-    """Make a condition by name; the same seed gives the same rows."""
-    return CONDITIONS[one_of("condition", name, CONDITIONS)](seed)
+def make_condition(name: str, seed: int) -> Case:
+    """Make a condition by name; the same seed gives the same rows, and is that of every method."""
+    return CONDITIONS[one_of("condition", name, CONDITIONS)](seed).seeded(seed)

@@ -7,7 +7,8 @@ import numpy as np
 
 from anml.core.checks import Floats, Ints
 from anml.lab.bank import sources
-from anml.lab.bank.sources import TEST_ROWS, BankRows, Condition, Make, clusters, told
+from anml.lab.bank.sources import TEST_ROWS, BankRows, Make, clusters, told
+from anml.lab.seen import Case
 
 # Metres per second in a knot.
 KNOT = 0.514
@@ -28,7 +29,7 @@ def _credential(rng: np.random.Generator, mean: Floats, spread: float) -> Floats
     return np.clip(rng.normal(mean, spread), 0.02, 0.98)
 
 
-def _skills(seed: int) -> Condition:
+def _skills(seed: int) -> Case:
     """Everybody has a skill of their own, Beta(9, 2), none 25 points below the median; credentials follow it.
 
     Each is right on exactly that share of their rows: by chance alone nobody becomes worse than meant.
@@ -42,12 +43,11 @@ def _skills(seed: int) -> Condition:
         own = rng.permutation(np.flatnonzero(who == code))
         wrong = own[round(skill[code] * len(own)) :]
         label[wrong] = _slips(rng, label[wrong], 1.0, 4)
-    verification = _credential(rng, skill[who] - 0.2, 0.15)
-    reputation = _credential(rng, skill, 0.08)[who]
-    return told(rows, label, who, verification=verification, reputation=reputation)
+    v = _credential(rng, skill[who] - 0.2, 0.15)
+    return told(rows, label, who, v=v, r=_credential(rng, skill, 0.08)[who])
 
 
-def _expert_among_mistaken(seed: int) -> Condition:
+def _expert_among_mistaken(seed: int) -> Case:
     rng, rows = _random(seed), clusters(seed, 1_200, 3)
     who = np.where(rng.uniform(size=1_200) < 0.08, 0, rng.integers(1, 15, 1_200))
     wrong = (who > 0) & (rng.uniform(size=1_200) < 0.35)
@@ -55,7 +55,7 @@ def _expert_among_mistaken(seed: int) -> Condition:
     return told(rows, np.where(wrong, (rows.y + step) % 3, rows.y), who)
 
 
-def _machine_confuses_a_pair(seed: int) -> Condition:
+def _machine_confuses_a_pair(seed: int) -> Case:
     rng, rows = _random(seed), sources.digits(seed, 1_100)
     machine = rng.uniform(size=1_100) < 0.6
     who = np.where(machine, 0, rng.integers(1, 13, 1_100))
@@ -64,7 +64,7 @@ def _machine_confuses_a_pair(seed: int) -> Condition:
     return told(rows, np.where(machine, by_machine, _slips(rng, rows.y, 0.07, 10)), who)
 
 
-def _lenient_and_severe(seed: int) -> Condition:
+def _lenient_and_severe(seed: int) -> Case:
     rng = _random(seed)
     x, direction = rng.normal(size=(1_300 + TEST_ROWS, 10)), rng.normal(size=10)
     worth = x @ direction / np.linalg.norm(direction) + 0.3 * x[:, 0] * x[:, 1]
@@ -74,20 +74,20 @@ def _lenient_and_severe(seed: int) -> Condition:
     who = rng.integers(0, 12, 1_300)
     shift = rng.permutation(np.linspace(-0.27, 0.27, 12))[who]
     label = np.digitize(worth[:1_300] + shift + rng.normal(0, 0.15, 1_300), limits)
-    verification = _credential(rng, 0.85 - 0.22 * np.abs(label - 2), 0.08)
-    return told(rows, label, who, verification=verification, reputation=rng.uniform(0.3, 0.9, 12)[who])
+    v = _credential(rng, 0.85 - 0.22 * np.abs(label - 2), 0.08)
+    return told(rows, label, who, v=v, r=rng.uniform(0.3, 0.9, 12)[who])
 
 
-def _lazy_from_the_middle(seed: int) -> Condition:
+def _lazy_from_the_middle(seed: int) -> Case:
     rng, rows = _random(seed), sources.forests(seed, 1_200, (1, 2, 4, 6))
     n = len(rows.y)
     who, time = rng.integers(0, 10, n), np.arange(n) / n
     lazy = (who < 2) & (time > 0.5)
     label = np.where(lazy, rng.integers(0, 4, n), _slips(rng, rows.y, 0.05, 4))
-    return told(rows, label, who, [0, 1], time=time)
+    return told(rows, label, who, [0, 1], age=time.max() - time)
 
 
-def _hard_rows_for_the_expert(seed: int) -> Condition:
+def _hard_rows_for_the_expert(seed: int) -> Case:
     rng, rows = _random(seed), sources.digits(seed, 1_100)
     other, margin = sources.runner_up(rows, seed)
     ease = np.argsort(np.argsort(margin, kind="stable")) / 1_100
@@ -98,7 +98,7 @@ def _hard_rows_for_the_expert(seed: int) -> Condition:
     return told(rows, np.where(guessed, rng.integers(0, 10, 1_100), label), who, [1, 2])
 
 
-def _few_rows_each(seed: int) -> Condition:
+def _few_rows_each(seed: int) -> Case:
     rng = _random(seed)
     counts = rng.integers(3, 9, 200)
     n = int(counts.sum())
@@ -109,14 +109,14 @@ def _few_rows_each(seed: int) -> Condition:
     return told(rows, label, who, spammers)
 
 
-def _one_class_turned(seed: int) -> Condition:
+def _one_class_turned(seed: int) -> Case:
     rng, rows = _random(seed), clusters(seed, 950, 3)
     who = np.where(rng.uniform(size=950) < 0.18, 0, rng.integers(1, 12, 950))
     turned = (who == 0) & (rows.y == 2)
     return told(rows, np.where(turned, 0, _slips(rng, rows.y, 0.03, 3)), who, [0])
 
 
-def _metres_for_knots(seed: int) -> Condition:
+def _metres_for_knots(seed: int) -> Case:
     rng, n = _random(seed), 900 + TEST_ROWS
     station = np.where(rng.uniform(size=n) < 0.2, 2, rng.integers(0, 10, n))
     height = rng.uniform(0, 0.6, 10)
@@ -135,7 +135,7 @@ SIGNS = np.array([0.7, -0.6, 0.5, -0.6, 0.65, 0.6, -0.55, 0.6, 0.5, 0.0, 0.0, 0.
 ONE_SIDED, INVERTED = (0, 1, 4, 7), 5
 
 
-def _labelling_functions(seed: int) -> Condition:
+def _labelling_functions(seed: int) -> Case:
     rng, items = _random(seed), 620
     state = rng.normal(size=items + TEST_ROWS)
     x = np.outer(state, SIGNS) + np.sqrt(1 - SIGNS**2) * rng.normal(size=(len(state), len(SIGNS)))

@@ -1,7 +1,6 @@
 """Where the rows of the bank's conditions come from: features and right labels, to train and to test on."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from anml.core.checks import Array, Floats, Ints
 from anml.lab.data import adult_categories, load_dataset
+from anml.lab.seen import Case, Seen, Trigger, Truth
 
 TEST_ROWS = 2_000
 # Cover types are drawn from so many rows of Covertype, and so many of each are tested on.
@@ -128,58 +128,16 @@ def waves(rng: np.random.Generator, n: int) -> tuple[BankRows, Any]:
     return BankRows(x[:n], y[:n], x[n:], mean[n:]), y
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What every method is told of each row; None where nothing is known.
-
-    Labels are classes, or numbers where `numeric`; times are in years. Credentials lie in [0, 1]; among the
-    twenty they are drawn without regard to quality.
-    """
-
-    x: Floats
-    label: Array
-    contributor: Ints
-    item: Ints | None = None
-    verification: Floats | None = None
-    reputation: Floats | None = None
-    time: Floats | None = None
-    numeric: bool = False
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What is true: right labels, who gives wrong ones, and the rows before an attack on them."""
-
-    label: Array
-    liars: Ints
-    clean: tuple[Floats, Array] | None = None
-
-
-class Trigger(NamedTuple):
-    """Test rows with the pattern of a backdoor, and the class it should make a model predict."""
-
-    x: Floats
-    target: int
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What methods see, what is true, and the test part: right labels, or numbers without noise."""
-
-    seen: Seen
-    truth: Truth
-    x_test: Floats
-    y_test: Array
-    trigger: Trigger | None = None
-
-
 # Makes a condition from a seed; what each is, in words, is in `words.toml`.
-Make = Callable[[int], Condition]
+Make = Callable[[int], Case]
 
 
 def told(
-    rows: BankRows, label: Array, contributor: Ints, liars: Iterable[int] = (), **more: Any
-) -> Condition:
-    """The condition in which contributors give these labels of these rows; `more` is told as well."""
-    truth = Truth(rows.y, np.array(list(liars), dtype=np.int64))
-    return Condition(Seen(rows.x, label, contributor, **more), truth, rows.x_test, rows.y_test)
+    rows: BankRows, label: Array, contributor: Ints, bad: Iterable[int] = (), *, numeric: bool = False,
+    clean: BankRows | None = None, trigger: Trigger | None = None, **more: Any,
+) -> Case:  # fmt: skip
+    """The condition in which contributors give these labels of these rows; `more` is seen as well."""
+    seen = Seen(rows.x, label, 1 if numeric else int(max(label.max(), rows.y.max())) + 1, contributor, **more)
+    theirs = np.isin(contributor, list(bad))
+    before = None if clean is None else (clean.x, clean.y)
+    return Case(seen, Truth(rows.x_test, rows.y_test, rows.y, bad=theirs, clean=before, trigger=trigger))

@@ -1,19 +1,18 @@
 """What a system makes of a trial; all are tuned alike, by a validation part with the labels it came with."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from anml.core.calibration import ranking
-from anml.core.checks import Array, Bools, Floats
+from anml.core.checks import Bools, Floats
 from anml.federated.clients import predicted
 from anml.gradients.mlp import Data, Widths, initialise, train
-from anml.lab.bank.run import in_unit
-from anml.lab.cited.trials import Seen, Truth
+from anml.lab.cited.trials import Served
+from anml.lab.measures import Measured, Outcome, Predict, of_labels, of_quality, of_test
+from anml.lab.seen import Case
 from anml.lab.spec import Setting
 from anml.reweight.dividemix import dividemix
 from anml.reweight.glister import glister
@@ -22,26 +21,6 @@ from anml.reweight.training import Reweighted, Schedule
 
 # Rates of learning that are tried; of two that do equally well the first is taken.
 GRID = (1e-3, 3e-4, 3e-3)
-Predict = Callable[[Any], Array]
-MEASURES = (
-    *("error", "error_natural", "backdoor", "precision", "honest_lost", "ranked", "paid_bad", "lr"),
-    "seconds",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Models of its own (`predicts`, for each rate of the grid), or rows to train the common one on.
-
-    These are `kept` when told how many to drop, `natural` by a threshold of its own. `scores` say how far
-    each contributor is trusted, `weights` how far each row counts where rows are neither kept nor dropped.
-    """
-
-    predicts: Sequence[Predict] = ()
-    kept: Bools | None = None
-    natural: Bools | None = None
-    scores: Floats | None = None
-    weights: Floats | None = None
 
 
 class Tuned(NamedTuple):
@@ -51,34 +30,34 @@ class Tuned(NamedTuple):
     rate: float
 
 
-def tuned(seen: Seen, predicts: Sequence[Predict]) -> Tuned:
+def tuned(seen: Served, predicts: Sequence[Predict]) -> Tuned:
     """Choose one of the models that were trained at the rates of the grid."""
     wrong = [float((each(seen.held_x) != seen.held_y).mean()) for each in predicts]
     best = int(np.argmin(wrong))
     return Tuned(predicts[best], GRID[best])
 
 
-def of_contributors(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
+def of_contributors(seen: Served, scores: Floats, threshold: float = 0.0) -> Outcome:
     """Rows of all contributors but the worst, as many as there are attackers; or of all above a threshold."""
     best = np.argsort(scores, kind="stable")[seen.malicious :]
-    kept, natural = (np.isin(seen.contributor, some) for some in (best, np.flatnonzero(scores > threshold)))
+    kept, natural = (np.isin(seen.who, some) for some in (best, np.flatnonzero(scores > threshold)))
     return _choosing(kept, natural, scores)
 
 
-def of_rows(seen: Seen, scores: Floats, threshold: float = 0.0) -> Outcome:
+def of_rows(seen: Served, scores: Floats, threshold: float = 0.0) -> Outcome:
     """The rows with the best scores, all but the attackers' share; or those above a threshold."""
     kept = np.zeros(len(scores), dtype=bool)
     count = round(len(scores) * (1 - seen.malicious / seen.clients))
     kept[np.argsort(-scores, kind="stable")[:count]] = True
-    return _choosing(kept, scores > threshold, seen.by_client(scores))
+    return _choosing(kept, scores > threshold, seen.mean(scores))
 
 
-def _choosing(kept: Bools, natural: Bools, scores: Floats) -> Outcome:
+def _choosing(kept: Bools, natural: Bools, quality: Floats) -> Outcome:
     """Whoever would drop everything drops nothing."""
-    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), scores=scores)
+    return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), quality=quality)
 
 
-def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
+def final_models(seen: Served, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
     """The common model trained on each choice of rows: different ones as one program for each rate."""
     if not kept:
         return []
@@ -101,31 +80,15 @@ def final_models(seen: Seen, kept: Sequence[Bools], setting: Setting) -> list[Tu
     return [found[name] for name in names]
 
 
-def measured(
-    seen: Seen, truth: Truth, outcome: Outcome, model: Tuned, natural: Tuned | None = None
-) -> dict[str, float]:
-    """Every measure of a system; NaN where it says nothing, or there is nothing to measure."""
-    found = dict.fromkeys(MEASURES, float("nan"))
-    found["error"] = 100 * float((model.predict(truth.x_test) != truth.y_test).mean())
-    found["lr"] = model.rate
+def measured(case: Case, answer: Outcome, model: Tuned, natural: Tuned | None = None) -> Measured:
+    """Errors of the models, what is done with labels, and how contributors are ranked and paid."""
+    found = {**of_test(case, model.predict, "backdoor"), "lr": model.rate, **of_labels(case, answer)}
     if natural is not None:
-        found["error_natural"] = 100 * float((natural.predict(truth.x_test) != truth.y_test).mean())
-    if truth.trigger is not None:
-        found["backdoor"] = 100 * float((model.predict(truth.trigger) == truth.target).mean())
-    rows = outcome.kept if outcome.weights is None else outcome.weights
-    if rows is not None and rows.sum() > 0:
-        found["precision"] = 100 * float((rows * ~truth.wrong).sum() / rows.sum())
-    if outcome.kept is not None:
-        found["honest_lost"] = 100 * float((~outcome.kept)[~truth.bad[seen.contributor]].mean())
-    if outcome.scores is not None:
-        found["ranked"] = ranking(in_unit(outcome.scores), ~truth.bad)
-        positive = np.maximum(outcome.scores, 0.0)
-        if positive.sum() > 0:
-            found["paid_bad"] = 100 * float(positive[truth.bad].sum() / positive.sum())
-    return found
+        found["error_natural"] = of_test(case, natural.predict)["error"]
+    return found if answer.quality is None else {**found, **of_quality(case, answer.quality)}
 
 
-WAYS: dict[str, Callable[[Seen, Schedule], Reweighted]] = {
+WAYS: dict[str, Callable[[Served, Schedule], Reweighted]] = {
     "L2RW": lambda seen, plan: learning_to_reweight(
         seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, plan
     ),
@@ -139,7 +102,7 @@ WAYS: dict[str, Callable[[Seen, Schedule], Reweighted]] = {
 
 
 @lru_cache(maxsize=len(WAYS))
-def _at_every_rate(seen: Seen, way: str, setting: Setting) -> list[Reweighted]:
+def _at_every_rate(seen: Served, way: str, setting: Setting) -> list[Reweighted]:
     """The networks of a way; those for its rows and for its contributors are the same."""
     plans = [
         Schedule(setting.hidden, setting.epochs, setting.batch, rate, seen.seed % 2**31) for rate in GRID
@@ -147,13 +110,13 @@ def _at_every_rate(seen: Seen, way: str, setting: Setting) -> list[Reweighted]:
     return [WAYS[way](seen, plan) for plan in plans]
 
 
-def trained(seen: Seen, way: str, setting: Setting, *, contributors: bool) -> Outcome:
+def trained(seen: Served, way: str, setting: Setting, *, contributors: bool) -> Outcome:
     """Train a way's own network at every rate; or the common one on the contributors that it weighs most."""
     found = _at_every_rate(seen, way, setting)
     predicts = [each.predict for each in found]
     weights = found[GRID.index(tuned(seen, predicts).rate)].weights
+    scores = seen.mean(weights)
     if contributors:
-        scores = seen.by_client(weights)
         # A way has no threshold of its own for contributors: half of the usual weight is taken.
         return of_contributors(seen, scores, float(np.median(scores)) / 2)
-    return Outcome(predicts, scores=seen.by_client(weights), weights=weights)
+    return Outcome(predicts, quality=scores, weights=weights)

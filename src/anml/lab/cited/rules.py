@@ -17,11 +17,12 @@ from anml.aggregate.recess import abnormality, recess
 from anml.aggregate.rules import RULES as ALL
 from anml.aggregate.rules import STANDS
 from anml.aggregate.weighted import weighted
-from anml.core.checks import Array, Bools, Floats, Ints
+from anml.core.checks import Array, Floats, Ints
 from anml.federated.clients import Clients, LocalTraining, predicted
 from anml.gradients.mlp import Widths, initialise
-from anml.lab.cited.outcome import GRID, Outcome, tuned
-from anml.lab.cited.trials import Seen
+from anml.lab.cited.outcome import GRID, tuned
+from anml.lab.cited.trials import Served
+from anml.lab.measures import Outcome
 
 ROUNDS, STEPS, BATCH, HIDDEN = 15, 10, 32, (64, 32)
 
@@ -32,7 +33,7 @@ class CitedRound(NamedTuple):
     number: int
     model: Tensor
     updates: Array
-    seen: Seen
+    seen: Served
     clients: Clients
     training: LocalTraining
 
@@ -51,21 +52,21 @@ class Trained:
     rounds: list[CitedRound]
 
 
-def shape_of(seen: Seen) -> Widths:
+def shape_of(seen: Served) -> Widths:
     """The network that all clients train."""
     return Widths(seen.x.shape[1], HIDDEN, seen.classes)
 
 
-def training_of(seen: Seen) -> LocalTraining:
+def training_of(seen: Served) -> LocalTraining:
     """About as many steps a round whatever the number of rows."""
-    largest = int(np.bincount(seen.contributor).max())
+    largest = int(seen.rows.max())
     return LocalTraining(max(1, round(STEPS / -(-largest // BATCH))), BATCH)
 
 
-def federate(seen: Seen, rule: Rule, training: LocalTraining | None = None) -> Trained:
+def federate(seen: Served, rule: Rule, training: LocalTraining | None = None) -> Trained:
     """Run all rounds."""
     shape, training = shape_of(seen), training or training_of(seen)
-    clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
+    clients = Clients.of(seen.x, seen.y, seen.who, shape)
     model = initialise(shape, [seen.seed]).flat[0]
     scores, weights, rounds = [], [], []
     for number in range(ROUNDS):
@@ -79,7 +80,7 @@ def federate(seen: Seen, rule: Rule, training: LocalTraining | None = None) -> T
     return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), rounds)
 
 
-def sent(seen: Seen, clients: Clients, model: Tensor, number: int, training: LocalTraining) -> Array:
+def sent(seen: Served, clients: Clients, model: Tensor, number: int, training: LocalTraining) -> Array:
     """Updates as they arrive: what training gives, and noise as long from those who only pretend."""
     seeds = [seen.seed + 1_000 * number + client for client in range(clients.count)]
     updates = clients.updates(model, seeds, training)
@@ -104,10 +105,10 @@ def probed(at: CitedRound) -> Floats:
     return abnormality(probes, replies)
 
 
-def _told(name: str) -> Callable[[Seen], Rule]:
+def _told(name: str) -> Callable[[Served], Rule]:
     """A rule that is told the number of attackers: at most what it can stand."""
 
-    def of_trial(seen: Seen) -> Rule:
+    def of_trial(seen: Served) -> Rule:
         malicious = min(seen.malicious, int(STANDS[name](seen.clients)))
         return lambda at: ALL[name](at.updates, malicious)
 
@@ -124,14 +125,14 @@ def _trusting(rows: Floats, labels: Ints) -> Rule:
     return rule
 
 
-def _own_set(seen: Seen) -> Rule:
+def _own_set(seen: Served) -> Rule:
     """The server has no clean set, and takes rows at random of what was contributed."""
     some = np.random.default_rng(seen.seed).permutation(len(seen.y))[: len(seen.root_y)]
     return _trusting(seen.x[some], seen.y[some])
 
 
 def _carried(
-    seen: Seen, rule: Callable[[CitedRound, Floats], Any], after: Callable[[Floats, Any], Floats]
+    seen: Served, rule: Callable[[CitedRound, Floats], Any], after: Callable[[Floats, Any], Floats]
 ) -> Rule:
     """A rule that carries on from round to round what it holds of each client."""
     held: Floats = np.zeros(seen.clients)
@@ -145,27 +146,23 @@ def _carried(
     return carrying
 
 
-def _rng(at: CitedRound) -> np.random.Generator:
-    return np.random.default_rng([at.seen.seed, at.number])
+def _ours(recipe: str) -> Callable[[Served], Rule]:
+    """Clients weighed by a recipe, from updates, credentials, and (by evidence) the rounds before."""
 
+    def of_trial(seen: Served) -> Rule:
+        v, r = (None if given is None else seen.mean(given) for given in (seen.v, seen.r))
 
-def _weighted(seen: Seen) -> Rule:
-    v, r = seen.by_client(seen.v), seen.by_client(seen.r)
-    return lambda at: weighted(at.updates, v, r, recipe="multiplicative", rng=_rng(at))
+        def rule(at: CitedRound, before: Floats) -> Any:
+            rng = np.random.default_rng([at.seen.seed, at.number])
+            return weighted(at.updates, v, r, recipe=recipe, before=before, rng=rng)
 
+        return _carried(seen, rule, lambda before, found: remembered(before, found.nats))
 
-def _believed(seen: Seen) -> Rule:
-    """P(honest) from updates, credentials and the rounds before."""
-    v, r = seen.by_client(seen.v), seen.by_client(seen.r)
-    return _carried(
-        seen,
-        lambda at, before: weighted(at.updates, v, r, recipe="evidence", before=before, rng=_rng(at)),
-        lambda before, found: remembered(before, found.nats),
-    )
+    return of_trial
 
 
 # Each makes a rule for a trial, which may remember rounds.
-RULES: dict[str, Callable[[Seen], Rule]] = {
+RULES: dict[str, Callable[[Served], Rule]] = {
     "FedAvg": lambda seen: lambda at: mean(at.updates, at.clients.counts()),
     "Krum": _told("krum"),
     "Multi-Krum": _told("multi-krum"),
@@ -178,20 +175,15 @@ RULES: dict[str, Callable[[Seen], Rule]] = {
     "RECESS": lambda seen: _carried(
         seen, lambda at, trust: recess(at.updates, probed(at), trust), lambda trust, found: found.scores
     ),
-    "ours, q v r T": _weighted,
-    "ours, believed": _believed,
+    "ours, q v r T": _ours("multiplicative"),
+    "ours, believed": _ours("evidence"),
 }
 
 
-def aggregated(seen: Seen, make: Callable[[Seen], Rule], *, says: bool = True) -> Outcome:
+def aggregated(seen: Served, make: Callable[[Served], Rule], *, says: bool = True) -> Outcome:
     """Train by a rule at every rate; scores and weights of clients are those of the rate that is taken."""
     found = [federate(seen, make(seen), replace(training_of(seen), lr=rate)) for rate in GRID]
     predicts = [partial(predicted, each.shape, each.model) for each in found]
     best = found[GRID.index(tuned(seen, predicts).rate)]
-    weights = best.weights[seen.contributor] / np.bincount(seen.contributor)[seen.contributor]
-    return Outcome(predicts, scores=best.scores if says else None, weights=np.asarray(weights))
-
-
-def honest_only(bad: Bools) -> Callable[[Seen], Rule]:
-    """The mean of honest clients' updates: the bound for rules."""
-    return lambda seen: lambda at: mean(at.updates, at.clients.counts() * ~bad)
+    weights = (best.weights / seen.rows)[seen.who]
+    return Outcome(predicts, quality=best.scores if says else None, weights=weights)

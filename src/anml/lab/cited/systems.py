@@ -5,15 +5,18 @@ from functools import partial
 
 import numpy as np
 
-from anml.assess.assess import Assessment, Known
+from anml.aggregate.mean import mean
+from anml.assess.assess import Assessment
 from anml.core.domain import Recipe
 from anml.core.weigh import weigh_signals, with_every_class
 from anml.lab.belief import assessed
 from anml.lab.cited import outcome as made
-from anml.lab.cited.outcome import WAYS, Outcome
-from anml.lab.cited.rules import RULES, aggregated, honest_only
-from anml.lab.cited.trials import Seen, Truth, make_trial
+from anml.lab.cited.outcome import WAYS
+from anml.lab.cited.rules import RULES, aggregated
+from anml.lab.cited.trials import Trial, make_trial
 from anml.lab.cited.values import CONTRIBUTORS, ROWS
+from anml.lab.measures import Outcome
+from anml.lab.seen import Seen
 from anml.lab.spec import At, Found, Setting, timed, words
 
 # Values of rows, and of contributors by the mean of their rows or by a game of their own.
@@ -22,8 +25,6 @@ VALUE = (*CONTRIBUTORS, *(f"{name}, rows" for name in ROWS))
 TRAINING = (*WAYS, *(f"{name}, contributors" for name in WAYS))
 BOUNDS = ("oracle", "federated oracle")
 PEERS = (*RULES, *VALUE, *TRAINING, *BOUNDS)
-
-
 NEEDS, REFERENCES = words("needs"), words("references")
 
 
@@ -32,13 +33,16 @@ def needs(name: str) -> str:
     return str(NEEDS.get(name, "ids, v, r"))
 
 
-def decided(name: str, seen: Seen, truth: Truth, setting: Setting) -> Outcome:
+def decided(name: str, case: Trial, setting: Setting) -> Outcome:
     """What a system makes of a trial, of which only the bounds see the truth."""
+    seen = case.seen
     if name == "oracle":
-        honest = ~truth.bad
-        return Outcome(kept=~truth.wrong & honest[seen.contributor], scores=honest.astype(np.float64))
+        return Outcome(kept=case.right & ~case.truth.bad, quality=(~case.bad).astype(np.float64))
     if name == "federated oracle":
-        return aggregated(seen, honest_only(truth.bad), says=False)
+        # The mean of honest clients' updates.
+        return aggregated(
+            seen, lambda _: lambda at: mean(at.updates, at.clients.counts() * ~case.bad), says=False
+        )
     if name in RULES:
         return aggregated(seen, RULES[name], says=name != "FedAvg")
     base, _, level = name.rpartition(", ")
@@ -54,32 +58,26 @@ def decided(name: str, seen: Seen, truth: Truth, setting: Setting) -> Outcome:
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Measures of every method on one trial; the common model is trained for all of them at once."""
-    experiment, setting = at.experiment, at.setting
-    seen, truth = make_trial(setting, at.trial, experiment.seed)
-    outcomes: dict[str, Outcome] = {}
+    setting, recipes = at.setting, at.experiment.methods
+    case = make_trial(setting, at.trial, at.experiment.seed)
+    answers: dict[str, Outcome] = {}
     seconds: dict[str, float] = {}
-    recipes = {name: experiment.methods[name] for name in methods if name in experiment.methods}
-    if recipes:
-        judged, shared = timed(partial(_judged, seen))
-        for name, recipe in recipes.items():
-            outcomes[name], seconds[name] = _weighed(seen, judged, recipe), shared
+    # One assessment for all recipes: q, credentials, and what the contributor model believes.
+    shared = (
+        timed(partial(assessed, case.seen, recipe="guarded")) if any(m in recipes for m in methods) else None
+    )
     for name in methods:
-        if name not in recipes:
-            outcomes[name], seconds[name] = timed(partial(decided, name, seen, truth, setting))
-    rows = {name: outcome.kept for name, outcome in outcomes.items() if outcome.kept is not None}
-    own = {name: outcome.natural for name, outcome in outcomes.items() if outcome.natural is not None}
-    models = made.final_models(seen, [*rows.values(), *own.values()], setting)
+        if name in recipes and shared is not None:
+            answers[name], seconds[name] = _weighed(case.seen, shared[0], recipes[name]), shared[1]
+        else:
+            answers[name], seconds[name] = timed(partial(decided, name, case, setting))
+    rows = {name: answer.kept for name, answer in answers.items() if answer.kept is not None}
+    own = {name: answer.natural for name, answer in answers.items() if answer.natural is not None}
+    models = made.final_models(case.seen, [*rows.values(), *own.values()], setting)
     common, natural = dict(zip(rows, models, strict=False)), dict(zip(own, models[len(rows) :], strict=True))
-    for name, outcome in outcomes.items():
-        model = common.get(name) or made.tuned(seen, outcome.predicts)
-        found = made.measured(seen, truth, outcome, model, natural.get(name))
-        yield name, {**found, "seconds": seconds[name]}
-
-
-def _judged(seen: Seen) -> Assessment:
-    """One assessment for all recipes: q, credentials, and what the contributor model believes."""
-    known = Known(seen.contributor, None, seen.v, seen.r)
-    return assessed(seen.x, seen.y, seen.classes, known, seen.seed, recipe="guarded")
+    for name, answer in answers.items():
+        model = common.get(name) or made.tuned(case.seen, answer.predicts)
+        yield name, {**made.measured(case, answer, model, natural.get(name)), "seconds": seconds[name]}
 
 
 def _weighed(seen: Seen, judged: Assessment, recipe: Recipe) -> Outcome:
@@ -88,9 +86,5 @@ def _weighed(seen: Seen, judged: Assessment, recipe: Recipe) -> Outcome:
     found = with_every_class(weigh_signals(judged.signals, recipe), seen.y, judged.belief.p_correct)
     people = judged.belief.contributors
     if recipe.combine == "evidence" and people is not None:
-        # Codes are sorted as names are: 0, 1, 10, 11, ...
-        order = np.argsort([str(code) for code in range(seen.clients)])
-        scores = np.empty(seen.clients)
-        scores[order] = people.quality
-        return Outcome(kept=found.kept, scores=scores)
-    return Outcome(kept=found.kept, scores=seen.by_client(found.w))
+        return Outcome(kept=found.kept, quality=seen.by_name(people.quality))
+    return Outcome(kept=found.kept, quality=seen.mean(found.w))

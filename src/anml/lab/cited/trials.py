@@ -1,27 +1,28 @@
 """One trial for every cited system: the same rows, contributors, credentials and server set for all of them.
 
-What systems see (`Seen`) is apart from what is true (`Truth`), which scores them and makes the oracle.
+What systems see (`Served`) is apart from what is true, which scores them and makes the oracle.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.lab.cases import ATTACKS as ON_LABELS
-from anml.lab.cases import Case, make_case, stream
-from anml.lab.spec import Setting
+from anml.lab.cases import make_case
+from anml.lab.seen import Case, Seen, Trigger
+from anml.lab.spec import Setting, stream
 
 # Rows of the server's clean set, at most, and which part of the test rows that may be.
 ROOT, OF_TEST = 100, 3
 # Which part of the contributed rows is held out to choose rates by; whoever has few rows keeps so many.
 HELD_OUT, LEFT = 7, 2
-# Backdoor: this share of an attacker's rows carries the pattern, in so many features.
-PLANTED, PATTERN, MARK = 0.5, 3, 4.0
+# Backdoor: this share of an attacker's rows carries the pattern, in so many features, and the target's label.
+PLANTED, PATTERN, MARK, TARGET = 0.5, 3, 4.0, 0
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Served(Seen):
     """What a system may look at: contributed rows, and what else it may ask for.
 
     That is how many attackers there are (people, not identities), the server's small clean set (`root`), the
@@ -30,12 +31,6 @@ class Seen:
     noise in place of an update, and `liars` vote for each other.
     """
 
-    x: Floats
-    y: Ints
-    classes: int
-    contributor: Ints
-    v: Floats
-    r: Floats
     malicious: int
     root_x: Floats
     root_y: Ints
@@ -44,64 +39,48 @@ class Seen:
     trusted: Ints
     noise_updates: Bools
     liars: Bools
-    seed: int
 
     @property
     def clients(self) -> int:
         """How many contributors there are."""
-        return int(self.contributor.max()) + 1
-
-    def by_client(self, values: Floats) -> Floats:
-        """Mean of the rows of each contributor."""
-        counts = np.bincount(self.contributor, minlength=self.clients)
-        return np.asarray(np.bincount(self.contributor, values, self.clients) / np.maximum(counts, 1))
+        return len(self.rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """What is true: wrong labels, bad contributors, the test part, and rows with the backdoor's pattern."""
+class Trial(Case):
+    """A case in which systems may ask for more."""
 
-    wrong: Bools
-    bad: Bools
-    x_test: Floats
-    y_test: Ints
-    trigger: Floats | None = None
-    target: int = 0
+    seen: Served
 
 
-def make_trial(setting: Setting, trial: int, seed: int) -> tuple[Seen, Truth]:
+def make_trial(setting: Setting, trial: int, seed: int) -> Trial:
     """Simulate one trial; free riders and backdoors start from honest labels."""
     plain = setting.attack in ON_LABELS
     case = make_case(setting if plain else replace(setting, attack="flip"), trial, seed)
-    if case.contributor is None:
-        case = replace(case, contributor=np.arange(len(case.y)))
-    assert case.contributor is not None
-    _, who = np.unique(case.contributor, return_inverse=True)
+    seen, truth = replace(case.seen, contributor=case.seen.who), case.truth
     rng = stream(seed, trial, "cited", setting.dataset)
-    x, y, wrong = case.x, case.y, case.wrong
-    trigger, target = None, 0
     if not plain:
-        truth = make_case(replace(setting, attack="flip", bad=0.0), trial, seed).y
-        x, y, wrong = MORE[setting.attack](case.x.copy(), truth.copy(), case.bad, rng)
-        if setting.attack == "backdoor":
-            trigger = _marked(case.x_test[case.y_test != target])
-    count = int(who.max()) + 1
-    bad = np.array([case.bad[who == client].any() for client in range(count)])
-    root, test = _server_set(case, rng)
-    held = _held_out(who, rng)
-    seen = Seen(
-        x[~held], y[~held], case.classes, who[~held], case.v[~held], case.r[~held],
-        round(setting.bad * setting.contributors), case.x_test[root], case.y_test[root], x[held], y[held],
-        rng.permutation(np.flatnonzero(~bad))[:2],
-        bad if setting.attack == "made-up" else np.zeros(count, dtype=bool), bad, case.seed,
+        x, y, wrong = MORE[setting.attack](seen.x.copy(), truth.y.copy(), truth.bad, rng)
+        seen, truth = replace(seen, x=x, y=y), replace(truth, wrong=wrong)
+    if setting.attack == "backdoor":
+        truth = replace(truth, trigger=Trigger(_marked(truth.x_test[truth.y_test != TARGET]), TARGET))
+    bad = case.bad
+    root, test = _server_set(truth.y_test, rng)
+    held = _held_out(seen.who, rng)
+    left = Case(seen, truth).part(~held)
+    told = Served(
+        **{field.name: getattr(left.seen, field.name) for field in fields(Seen)},
+        malicious=round(setting.bad * setting.contributors), root_x=truth.x_test[root],
+        root_y=truth.y_test[root], held_x=seen.x[held], held_y=seen.y[held],
+        trusted=rng.permutation(np.flatnonzero(~bad))[:2],
+        noise_updates=bad if setting.attack == "made-up" else np.zeros_like(bad), liars=bad,
     )  # fmt: skip
-    return seen, Truth(wrong[~held], bad, case.x_test[test], case.y_test[test], trigger, target)
+    return Trial(told, replace(left.truth, x_test=truth.x_test[test], y_test=truth.y_test[test]))
 
 
-def _server_set(case: Case, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _server_set(y: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Some of the test rows, at least one of every class, become the server's clean set."""
-    order = rng.permutation(len(case.y_test))
-    first = [int(order[case.y_test[order] == label][0]) for label in np.unique(case.y_test)]
+    order = rng.permutation(len(y))
+    first = [int(order[y[order] == label][0]) for label in np.unique(y)]
     rest = [int(row) for row in order if row not in set(first)]
     root = np.array((first + rest)[: max(len(first), min(ROOT, len(order) // OF_TEST))])
     return root, np.setdiff1d(order, root)
@@ -135,11 +114,11 @@ def _made_up(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[
 
 
 def _planted(x: Floats, y: Ints, bad: Bools, rng: np.random.Generator) -> tuple[Floats, Ints, Bools]:
-    """A backdoor: part of the attackers' rows carries a pattern and the label of class 0."""
+    """A backdoor: part of the attackers' rows carries a pattern and the label of its target."""
     planted = bad & (rng.uniform(size=len(y)) < PLANTED)
-    wrong = planted & (y != 0)
+    wrong = planted & (y != TARGET)
     x[planted] = _marked(x[planted])
-    y[planted] = 0
+    y[planted] = TARGET
     return x, y, wrong
 
 

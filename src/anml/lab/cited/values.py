@@ -16,7 +16,7 @@ from anml.federated.clients import Clients, LocalTraining, mean_loss, predicted
 from anml.gradients.factors import LayerFactor, network_factors
 from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
 from anml.lab.cited.rules import BATCH, RULES, CitedRound, federate, shape_of
-from anml.lab.cited.trials import Seen
+from anml.lab.cited.trials import Served
 from anml.lab.spec import Setting
 from anml.valuation.agarwal import robust_shares, shared_rows
 from anml.valuation.backdoors import activation_clusters, spectral_signatures
@@ -30,7 +30,7 @@ from anml.valuation.models import accuracy, linear_utility
 from anml.valuation.parts import Parts
 from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
 
-Value = Callable[[Seen, Setting], Floats]
+Value = Callable[[Served, Setting], Floats]
 # Coalitions that a value may evaluate: for 20 contributors values are sampled.
 BUDGET = 1_000
 # Orders of clients a round of GTG-Shapley, and its rounds that are looked at.
@@ -40,7 +40,7 @@ MODELS, HALF, PROJECTED = 10, 0.5, 256
 DAMPING = 0.1
 
 
-def _utility(seen: Seen, who: Ints) -> Utility:
+def _utility(seen: Served, who: Ints) -> Utility:
     """Accuracy on the server's set of a linear model trained on a coalition's rows; `who` holds which."""
     count = int(who.max()) + 1
     parts = Parts(np.arange(len(who)), who, np.eye(count, dtype=bool), [str(code) for code in range(count)])
@@ -52,9 +52,9 @@ def _utility(seen: Seen, who: Ints) -> Utility:
 def _game(value: Callable[..., Values], **more: Any) -> Value:
     """A value of contributors, by its own sampling."""
 
-    def scores(seen: Seen, setting: Setting) -> Floats:
+    def scores(seen: Served, setting: Setting) -> Floats:
         rng = np.random.default_rng(seen.seed)
-        return value(_utility(seen, seen.contributor), seen.clients, budget=BUDGET, rng=rng, **more).value
+        return value(_utility(seen, seen.who), seen.clients, budget=BUDGET, rng=rng, **more).value
 
     return scores
 
@@ -62,7 +62,7 @@ def _game(value: Callable[..., Values], **more: Any) -> Value:
 def _by_reuse(shares: Callable[[int], Floats]) -> Value:
     """A value of rows: every coalition serves all of them."""
 
-    def scores(seen: Seen, setting: Setting) -> Floats:
+    def scores(seen: Served, setting: Setting) -> Floats:
         n, rng = len(seen.y), np.random.default_rng(seen.seed)
         return by_reuse(_utility(seen, np.arange(n)), n, shares(n), budget=BUDGET, rng=rng)
 
@@ -71,16 +71,16 @@ def _by_reuse(shares: Callable[[int], Floats]) -> Value:
 
 def _of_rows(value: Value) -> Value:
     """A value of contributors: the mean of their rows'."""
-    return lambda seen, setting: seen.by_client(value(seen, setting))
+    return lambda seen, setting: seen.mean(value(seen, setting))
 
 
-def agarwal(seen: Seen, setting: Setting) -> Floats:
+def agarwal(seen: Served, setting: Setting) -> Floats:
     """Agarwal et al.: Shapley, less for those whose rows others have too, or nearly."""
     value = np.maximum(_game(shapley, tolerance=0.005)(seen, setting), 0.0)
-    return robust_shares(value, shared_rows(seen.x, seen.y, seen.contributor))
+    return robust_shares(value, shared_rows(seen.x, seen.y, seen.who))
 
 
-def influence(seen: Seen, setting: Setting) -> Floats:
+def influence(seen: Served, setting: Setting) -> Floats:
     """Influence of samples on the server's set, for multinomial logistic regression."""
     known = np.unique(seen.y)
     model = LogisticRegression(C=1.0, max_iter=500).fit(seen.x, seen.y)
@@ -108,7 +108,7 @@ def _gradients(wide: Floats, p: Floats, y: Ints, classes: int) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def trak(seen: Seen, setting: Setting) -> Floats:
+def trak(seen: Served, setting: Setting) -> Floats:
     """TRAK: mean score of samples for the server's set, over networks trained on half of the rows each."""
     rng = np.random.default_rng(seen.seed)
     shape = shape_of(seen)
@@ -148,7 +148,7 @@ def _margins(
 
 
 @lru_cache(maxsize=1)
-def _activations(seen: Seen, setting: Setting) -> Floats:
+def _activations(seen: Served, setting: Setting) -> Floats:
     """What the last hidden layer of the common network makes of each row it was trained on."""
     x, y = _tensors(seen.x, seen.y)
     network = initialise(shape_of(seen), [seen.seed])
@@ -157,17 +157,17 @@ def _activations(seen: Seen, setting: Setting) -> Floats:
     return np.asarray(forward(network, x)[-2][0].double().numpy())
 
 
-def _clusters(seen: Seen, setting: Setting, who: Ints | None = None) -> Floats:
+def _clusters(seen: Served, setting: Setting, who: Ints | None = None) -> Floats:
     return activation_clusters(_activations(seen, setting), seen.y, who, seen.seed % 2**31)
 
 
 @lru_cache(maxsize=1)
-def _rounds(seen: Seen) -> list[CitedRound]:
+def _rounds(seen: Served) -> list[CitedRound]:
     """Plain federated averaging, round by round."""
     return federate(seen, RULES["FedAvg"](seen)).rounds
 
 
-def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
+def gtg_shapley(seen: Served, setting: Setting) -> Floats:
     """GTG-Shapley: Shapley values of clients, summed over rounds."""
     total, root = np.zeros(seen.clients), torch.as_tensor(seen.root_x, dtype=torch.float32)
     for at in _rounds(seen)[:LOOKED_AT]:
@@ -182,7 +182,7 @@ def gtg_shapley(seen: Seen, setting: Setting) -> Floats:
     return total
 
 
-def kang(seen: Seen, setting: Setting) -> Floats:
+def kang(seen: Served, setting: Setting) -> Floats:
     """Kang et al.: an update that lowers the loss on the server's set is a good event."""
     good = []
     for at in _rounds(seen):
@@ -193,7 +193,7 @@ def kang(seen: Seen, setting: Setting) -> Floats:
     return kang_of(events, 1 - events)
 
 
-def _trust(seen: Seen, roots: Array) -> Floats:
+def _trust(seen: Served, roots: Array) -> Floats:
     """EigenTrust from how well contributors' models predict each other's labels."""
     votes = _votes(seen)
     names = [f"{client:04d}" for client in range(seen.clients)]
@@ -203,13 +203,13 @@ def _trust(seen: Seen, roots: Array) -> Floats:
     return np.array([found.get(name, 0.0) for name in names])
 
 
-def _votes(seen: Seen) -> Floats:
+def _votes(seen: Served) -> Floats:
     """How far each vouches for each: accuracy of its own model on the other's rows, above chance.
 
     Attackers vouch for one another and for nobody else.
     """
     shape = shape_of(seen)
-    clients = Clients.of(seen.x, seen.y, seen.contributor, shape)
+    clients = Clients.of(seen.x, seen.y, seen.who, shape)
     begin = initialise(shape, [seen.seed]).flat[0]
     seeds = [seen.seed + client for client in range(seen.clients)]
     models = begin + torch.as_tensor(clients.updates(begin, seeds, LocalTraining(30, BATCH)))
@@ -217,7 +217,7 @@ def _votes(seen: Seen) -> Floats:
     chance = float(np.bincount(seen.y).max() / len(seen.y))
     for a in range(seen.clients):
         right = predicted(shape, models[a], seen.x) == seen.y
-        votes[a] = np.maximum(seen.by_client(right.astype(np.float64)) - chance, 0.0)
+        votes[a] = np.maximum(seen.mean(right.astype(np.float64)) - chance, 0.0)
     votes[seen.liars] = seen.liars.astype(np.float64)
     return votes
 
@@ -239,7 +239,7 @@ CONTRIBUTORS: dict[str, Value] = {
     "Data Banzhaf": _game(banzhaf),
     **{name: _of_rows(ROWS[name]) for name in ("KNN Shapley", "influence", "TRAK", "spectral", "clusters")},
     # Honest rows that look odd are few for each; whoever has more than a fifth of such rows is above that.
-    "clusters by ids": lambda seen, setting: seen.by_client(_clusters(seen, setting, seen.contributor)) - 0.6,
+    "clusters by ids": lambda seen, setting: seen.mean(_clusters(seen, setting, seen.who)) - 0.6,
     "GTG-Shapley": gtg_shapley,
     "EigenTrust": lambda seen, setting: _trust(seen, seen.trusted),
     "EigenTrust, no roots": lambda seen, setting: _trust(seen, np.arange(seen.clients)),

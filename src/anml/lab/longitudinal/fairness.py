@@ -10,19 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anml.assess.assess import Assessment, Known
+from anml.assess.assess import Assessment
+from anml.core import attacks
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.domain import Recipe
 from anml.core.people.words import LESS, RELIABLE, UNSURE
 from anml.core.settle import UNIT, Rules, average_row, row_units, shares
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
+from anml.core.signals.track_record import Scored, TrackRule
 from anml.core.weigh import RECIPES, weigh_signals
 from anml.lab.belief import assessed
-from anml.lab.cases import stream
 from anml.lab.data import load_dataset
-from anml.lab.longitudinal.simulate import CHECKED, WEEK, event
-from anml.lab.spec import At, Found
+from anml.lab.longitudinal.simulate import CHECKED, NO_FLOOR, earned, event
+from anml.lab.measures import Measured
+from anml.lab.seen import Case, Seen, Truth
+from anml.lab.spec import At, Found, stream
 
 ROUNDS, BEFORE = 6, 20
 
@@ -45,8 +46,6 @@ WHO = np.repeat(np.arange(len(GROUPS)), [group.people for group in GROUPS.values
 JOINED = np.array([group.joined for group in GROUPS.values()])[WHO]
 # The class that hardly anybody else has, and how often it comes to the others.
 RARE, SELDOM = 9, 0.1
-MEASURES = ("weight", "pay", "pay_first", "pay_last", "share")
-NO_FLOOR = replace(TrackRule(), floor=ColdStart(0.4, 0))
 
 
 class Sharing(NamedTuple):
@@ -78,19 +77,23 @@ def run_trial(at: At, methods: list[str]) -> Found:
 
 
 @lru_cache(maxsize=32)
-def simulate(seed: int, trial: int) -> dict[str, dict[str, dict[str, float]]]:
+def simulate(seed: int, trial: int) -> dict[str, dict[str, Measured]]:
     """Measures of every way, of every group; one simulation serves the rows of all groups."""
     rng = stream(seed, trial, "fairness", "digits")
-    rows, events = _labels(rng), [_before(person, rng) for person in range(len(WHO))]
+    case, people, round_of = _labels(rng)
+    events = [_before(person, rng) for person in range(len(WHO))]
     got: dict[str, list[Array]] = {way: [] for way in WAYS}
     for number in range(ROUNDS):
-        x, y, who, when, right = (part[rows[3] <= number] for part in rows)
-        # Names in the order of their numbers, as verdicts come back in the order of names.
-        found = assessed(x, y, 10, Known(np.char.zfill(who.astype(str), 3)), seed + trial)
-        now = when == number
+        so_far = round_of <= number
+        part, now = case.part(so_far), round_of[so_far] == number
+        found, right, who = assessed(replace(part.seen, seed=seed + trial)), part.right, people[so_far]
         worth = np.bincount(who[now], right[now], len(WHO)) / right[now].sum()
         for way, each in WAYS.items():
-            r = np.array([_reputation(person, events[person], number, each) for person in range(len(WHO))])
+            rule = TrackRule() if each.floor else NO_FLOOR
+            r = np.array([
+                earned(events[person], BEFORE + number, number - joined if joined else BEFORE + number, rule)
+                for person, joined in enumerate(JOINED)
+            ])  # fmt: skip
             got[way].append(np.stack([worth, *_shared(each, found, who, now, r)]))
         for person in np.unique(who):
             own = now & (who == person)
@@ -99,8 +102,8 @@ def simulate(seed: int, trial: int) -> dict[str, dict[str, dict[str, float]]]:
     return {way: _measures(np.stack(each)) for way, each in got.items()}
 
 
-def _labels(rng: np.random.Generator) -> list[Array]:
-    """Digits as features and labels, by whom, in which round, and which are right.
+def _labels(rng: np.random.Generator) -> tuple[Case, Ints, Ints]:
+    """Digits as features and labels; the number of each row's contributor, and its round.
 
     One group has one class that others hardly have, another sees all of them turned.
     """
@@ -111,12 +114,14 @@ def _labels(rng: np.random.Generator) -> list[Array]:
     for number, person in there:
         name, group = list(GROUPS.items())[WHO[person]]
         drawn = rng.choice(np.flatnonzero(data.y == RARE if name == "class" else common), group.labels)
-        right = rng.uniform(size=group.labels) < group.right
-        y = np.where(right, data.y[drawn], (data.y[drawn] + rng.integers(1, 10, group.labels)) % 10)
+        wrong = rng.uniform(size=group.labels) >= group.right
+        y = attacks.flip_labels(data.y[drawn], wrong, 10, rng)
         pictures = data.x[drawn].reshape(-1, 8, 8) / 16
         x = np.rot90(pictures, int(name == "region"), (1, 2)).reshape(-1, 64)
-        parts.append((x, y, np.full_like(y, person), np.full_like(y, number), right))
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+        parts.append((x, y, np.full_like(y, person), np.full_like(y, number), wrong))
+    x, y, who, when, wrong = (np.concatenate(part) for part in zip(*parts, strict=True))
+    # Names in the order of their numbers, as verdicts come back in the order of names.
+    return Case(Seen(x, y, 10, np.char.zfill(who.astype(str), 3)), Truth(wrong=wrong)), who, when
 
 
 def _before(person: int, rng: np.random.Generator) -> list[Scored]:
@@ -132,13 +137,6 @@ def _event(number: int, right: Bools, believed: float | None, rng: np.random.Gen
     if len(checked):
         return event(BEFORE + number, float(checked.mean()))
     return event(BEFORE + number, float(right.mean()) if believed is None else believed, "held-out")
-
-
-def _reputation(person: int, events: list[Scored], number: int, way: Sharing) -> float:
-    """R of an account before a round: the ledger's rule, with or without its floor."""
-    rule = TrackRule() if way.floor else NO_FLOOR
-    since = number - JOINED[person] if JOINED[person] else BEFORE + number
-    return with_floor(replay(events, (BEFORE + number) * WEEK * DAY, rule).r, since, since * WEEK, rule=rule)
 
 
 def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -> tuple[Floats, Floats]:
@@ -164,12 +162,15 @@ def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -
     return weight / weight.sum(), np.array([float(paid[name]) for name in claims])
 
 
-def _measures(got: Array) -> dict[str, dict[str, float]]:
+def _measures(got: Array) -> dict[str, Measured]:
     """Of rounds (rounds, 3, people): shares in weight and pay in percent of the share in what is right."""
     found = {}
     for at, (name, group) in enumerate(GROUPS.items()):
         worth, weight, pay = got[group.joined :, :, at == WHO].sum(axis=2).T
         total, first, last = worth.sum(), pay[0] / worth[0], pay[-1] / worth[-1]
-        each = (weight.sum() / total, pay.sum() / total, first, last, pay.mean())
-        found[name] = {metric: 100 * float(value) for metric, value in zip(MEASURES, each, strict=True)}
+        each = {
+            "weight": weight.sum() / total, "pay": pay.sum() / total, "pay_first": first, "pay_last": last,
+            "share": pay.mean(),
+        }  # fmt: skip
+        found[name] = {metric: 100 * float(value) for metric, value in each.items()}
     return found

@@ -7,14 +7,16 @@ one checked label in ten (external), and weighs the labels of the round: both tr
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from anml.core import attacks
 from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay, with_floor
 from anml.lab.data import load_dataset
+from anml.lab.measures import Measured, harm, of_test, percent
+from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import At, Found
 from anml.valuation.kang import kang
 
@@ -24,7 +26,6 @@ TURN, CARELESS, BAD = 15, 0.1, 0.25
 RULES = (
     "uniform", "as given", "internal", "external", "ledger", "ledger, no floor", "ledger, faster", "Kang",
 )  # fmt: skip
-MEASURES = ("error", "harm", "off", "found", "honest_low", "start", "paid_bad")
 # Images that each account labels in a round, the share of labels that is checked, and days between rounds.
 LABELS, CHECKED, WEEK = 10, 0.1, 7
 RIDGE, TEST = 5.0, 500
@@ -45,7 +46,6 @@ class Person:
     changed: bool = False
     good: bool = True
     leaves_below: float = 0.0
-    born: int = 0
 
     def there(self, number: int) -> bool:
         """Whether the account contributes in a round."""
@@ -82,11 +82,6 @@ SCENARIO: dict[str, Callable[[int, float], Person]] = {
 SCENARIOS = tuple(SCENARIO)
 
 
-def reborn(person: Person, number: int) -> Person:
-    """A whitewasher under a new name."""
-    return replace(person, joined=number, left=ROUNDS, born=number)
-
-
 @dataclass
 class Account:
     """What is known of an account: its events, the share of good ones, and r, its weight, round by round."""
@@ -102,27 +97,27 @@ def run_trial(at: At, methods: list[str]) -> Found:
     return [(rule, simulate(at.setting.dataset, rule, at.experiment.seed, at.trial)) for rule in methods]
 
 
-def simulate(scenario: str, rule: str, seed: int, trial: int) -> dict[str, float]:
+def simulate(scenario: str, rule: str, seed: int, trial: int) -> Measured:
     """Measures of one rule in one scenario; all rules of a trial see the same people and images."""
     world = World(np.random.default_rng([seed, trial, 1]))
     rng = np.random.default_rng([seed, trial, 2])
     accounts = [Account(person) for person in population(scenario, np.random.default_rng([seed, trial, 3]))]
-    errors, harm = [], []
+    errors, on_wrong = [], []
     for number in range(ROUNDS):
         here = [account for account in accounts if account.person.there(number)]
-        rows = [labelled(world, account.person.skill(number), rng) for account in here]
+        batches = [world.labelled(account.person.skill(number), rng) for account in here]
         for account in here:
             account.r[number] = reputation(account, rule, number)
-        seen = [world.agrees(images, labels) for images, labels, _ in rows]
-        for account, (images, labels, right), agrees in zip(here, rows, seen, strict=True):
-            _learn(account, rule, number, agrees, right, rng)
-            world.add(images, labels, account.r[number])
-        wrong = sum(a.r[number] * float((~right).sum()) for a, (_, _, right) in zip(here, rows, strict=True))
-        harm.append(100 * wrong / max(sum(a.r[number] * LABELS for a in here), 1e-9))
+        seen = [world.agrees(batch.seen) for batch in batches]
+        for account, batch, agrees in zip(here, batches, seen, strict=True):
+            _learn(account, rule, number, agrees, batch.right, rng)
+            world.add(batch.seen, account.r[number])
+        weight = np.repeat([account.r[number] for account in here], LABELS)
+        on_wrong.append(harm(weight, np.concatenate([batch.wrong for batch in batches])))
         errors.append(world.error())
         if number < ROUNDS - 1:
             accounts += [_whitewashed(a, number) for a in here if a.r[number] < a.person.leaves_below]
-    return _measures(accounts, errors, harm)
+    return _measures(accounts, errors, on_wrong)
 
 
 class World:
@@ -131,50 +126,45 @@ class World:
     def __init__(self, rng: np.random.Generator) -> None:
         data = load_dataset("digits")
         order = rng.permutation(len(data.y))
-        x = np.column_stack([np.ones(len(data.y)), data.x / 16.0])[order]
-        self.x, self.y = x[TEST:], data.y[order][TEST:]
-        self.x_test, self.y_test = x[:TEST], data.y[order][:TEST]
+        x, y = np.column_stack([np.ones(len(data.y)), data.x / 16.0])[order], data.y[order]
+        self.case = Case(Seen(x[TEST:], y[TEST:], 10), Truth(x[:TEST], y[:TEST], y[TEST:]))
         self.fresh()
 
     def fresh(self) -> "World":
         """The same images, before the first label."""
-        self.moments = RIDGE * np.eye(self.x.shape[1])
-        self.products = np.zeros((self.x.shape[1], 10))
+        width = self.case.seen.x.shape[1]
+        self.moments, self.products = RIDGE * np.eye(width), np.zeros((width, 10))
         self.rows = 0.0
         self._fitted: Floats | None = None
         return self
 
-    def model(self) -> Floats:
-        """Coefficients of every class."""
+    def labelled(self, skill: float, rng: np.random.Generator) -> Case:
+        """Some images, and labels that are right so often; wrong ones are any other class."""
+        batch = self.case.part(rng.integers(0, len(self.case.seen.y), LABELS))
+        wrong = rng.uniform(size=LABELS) >= skill
+        y = attacks.flip_labels(batch.truth.y, wrong, 10, rng)
+        return Case(replace(batch.seen, y=y), replace(batch.truth, wrong=wrong))
+
+    def predict(self, x: Floats) -> Ints:
+        """Classes by the model of the rounds before."""
         if self._fitted is None:
             self._fitted = np.asarray(np.linalg.solve(self.moments, self.products), dtype=np.float64)
-        return self._fitted
+        return np.asarray((x @ self._fitted).argmax(axis=1))
 
-    def agrees(self, images: Ints, labels: Ints) -> float | None:
+    def agrees(self, seen: Seen) -> float | None:
         """Share of labels that the model of the rounds before predicts; None before there is one."""
-        if self.rows < 200:
-            return None
-        return float((self.x[images] @ self.model()).argmax(axis=1).__eq__(labels).mean())
+        return None if self.rows < 200 else float((self.predict(seen.x) == seen.y).mean())
 
-    def add(self, images: Ints, labels: Ints, weight: float) -> None:
+    def add(self, seen: Seen, weight: float) -> None:
         """Learn from some labels."""
-        x = self.x[images]
-        self.moments = self.moments + weight * x.T @ x
-        np.add.at(self.products.T, labels, weight * x)
-        self.rows += weight * len(labels)
+        self.moments = self.moments + weight * seen.x.T @ seen.x
+        np.add.at(self.products.T, seen.y, weight * seen.x)
+        self.rows += weight * len(seen.y)
         self._fitted = None
 
     def error(self) -> float:
         """Test error in percent."""
-        return 100 * float(((self.x_test @ self.model()).argmax(axis=1) != self.y_test).mean())
-
-
-def labelled(world: World, skill: float, rng: np.random.Generator) -> tuple[Ints, Ints, Array]:
-    """Images, labels, and which are right; wrong ones are any other class."""
-    images = rng.integers(0, len(world.y), LABELS)
-    right = rng.uniform(size=LABELS) < skill
-    other = (world.y[images] + rng.integers(1, 10, LABELS)) % 10
-    return images, np.where(right, world.y[images], other), right
+        return of_test(self.case, self.predict)["error"]
 
 
 def reputation(account: Account, rule: str, number: int) -> float:
@@ -182,25 +172,27 @@ def reputation(account: Account, rule: str, number: int) -> float:
     if rule == "uniform":
         return 1.0
     if rule == "as given":
-        return 0.8 if account.person.born == 0 and account.person.joined == 0 else 0.4
+        return 0.8 if account.person.joined == 0 else 0.4
     if rule == "Kang":
         if not account.good:
             return 0.5
         good = np.array(account.good)[:, None]
         return float(kang(good, 1 - good)[0])
-    at = number * WEEK * DAY
-    track = replay(account.events, at, _rule(rule))
-    joined = account.person.joined
-    return with_floor(track.r, number - joined, (number - joined) * WEEK, rule=_rule(rule))
+    return earned(account.events, number, number - account.person.joined, TRACKS.get(rule, TrackRule()))
 
 
-def _rule(rule: str) -> TrackRule:
-    plain = TrackRule()
-    if rule == "ledger, faster":
-        # Less doubt at the start, a month's half-life for weekly work, and a smaller drop counts double.
-        return replace(plain, kappa=0.5, half_life_days=30.0, drop=0.1)
+NO_FLOOR = replace(TrackRule(), floor=ColdStart(0.4, 0))
+TRACKS = {
+    # Less doubt at the start, a month's half-life for weekly work, and a smaller drop counts double.
+    "ledger, faster": replace(TrackRule(), kappa=0.5, half_life_days=30.0, drop=0.1),
     # The floor holds for the first ten batches.
-    return replace(plain, floor=ColdStart(0.4, 0)) if rule == "ledger, no floor" else plain
+    "ledger, no floor": NO_FLOOR,
+}
+
+
+def earned(events: list[Scored], number: int, since: int, rule: TrackRule) -> float:
+    """R before a round, of an account that came so many rounds ago: the ledger's rule, with its floor."""
+    return with_floor(replay(events, number * WEEK * DAY, rule).r, since, since * WEEK, rule=rule)
 
 
 def event(number: int, quality: float, source: str = "gold") -> Scored:
@@ -226,27 +218,27 @@ def _learn(
 def _whitewashed(account: Account, number: int) -> Account:
     """A new account of somebody who leaves a bad name behind."""
     account.person.left = number + 1
-    return Account(reborn(account.person, number + 1))
+    return Account(replace(account.person, joined=number + 1, left=ROUNDS))
 
 
-def _measures(accounts: list[Account], errors: list[float], harm: list[float]) -> dict[str, float]:
-    found: dict[str, Any] = dict.fromkeys(MEASURES, float("nan"))
+def _measures(accounts: list[Account], errors: list[float], on_wrong: list[float]) -> Measured:
     changed = [a for a in accounts if a.person.changed]
     good = [a for a in accounts if a.person.good]
-    found["error"] = float(np.mean(errors[-5:]))
-    found["harm"] = float(np.mean(harm[TURN:]))
-    found["off"] = float(
-        np.mean([abs(r - a.person.skill(n)) for a in accounts for n, r in a.r.items() if n >= 5])
-    )
-    late = [r for a in good for n, r in a.r.items() if n - a.person.joined >= 10]
-    found["honest_low"] = 100 * float(np.mean(np.array(late) < FOUND)) if late else float("nan")
-    turned = [a for a in changed if not a.person.good]
-    found["found"] = float(np.mean([_until_found(a) for a in turned])) if turned else float("nan")
-    total = sum(sum(a.r.values()) for a in accounts)
-    found["paid_bad"] = 100 * sum(r for a in accounts for n, r in a.r.items() if _is_bad(a, n)) / total
+    turned = [_until_found(a) for a in changed if not a.person.good]
+    off = [abs(r - a.person.skill(n)) for a in accounts for n, r in a.r.items() if n >= 5]
+    late = [r < FOUND for a in good for n, r in a.r.items() if n - a.person.joined >= 10]
+    paid = [(r, _is_bad(a, n)) for a in accounts for n, r in a.r.items()]
+    found = {
+        "error": float(np.mean(errors[-5:])), "harm": float(np.mean(on_wrong[TURN:])),
+        "off": float(np.mean(off)), "honest_low": percent(late),
+        "paid_bad": harm(*(np.array(part) for part in zip(*paid, strict=True))),
+    }  # fmt: skip
+    if turned:
+        found["found"] = float(np.mean(turned))
     first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
     others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= TURN]
-    found["start"] = 100 * float(np.mean(first) / np.mean(others)) if first and others else float("nan")
+    if first and others:
+        found["start"] = 100 * float(np.mean(first) / np.mean(others))
     return found
 
 

@@ -6,24 +6,25 @@ the second: what the rule expects of somebody who comes (`r0`), and how much evi
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
-from scipy.stats import norm, rankdata
+from scipy.stats import norm
 
-from anml.core.checks import Array, Floats, Ints
+from anml.core.checks import Floats
 from anml.core.signals.track_record import DAY, Scored, TrackRule, replay
-from anml.lab.cases import stream
-from anml.lab.longitudinal.simulate import WEEK, World, event, labelled
+from anml.lab.longitudinal.simulate import WEEK, World, event
+from anml.lab.measures import Measured, harm, rank_correlation
+from anml.lab.spec import stream
 
 WAYS = ("none", "level", "full", "learned", "known")
-MEASURES = ("off", "start", "ranks", "harm", "error")
 # Accounts with records in both domains, and accounts that come from the first; batches on record in each.
 VETERANS, COMERS, FIRST, SECOND = 30, 30, 30, 10
 # Rounds in the second domain, labels of a batch that are checked, and the range of skills.
 ROUNDS, CHECKED, LOW, HIGH = 8, 3, 0.4, 0.98
 
 
-def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str, dict[str, float]]:
+def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str, Measured]:
     """Measures of every way to start in the second domain; all of them see the same people and labels."""
     rng = stream(seed, trial, "transfer", f"{rho:g}")
     drawn = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], VETERANS + COMERS)
@@ -38,8 +39,9 @@ def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str
         rules[way] = learned(known[:VETERANS], both, known[VETERANS:])
     skill, came = second[VETERANS:], records[VETERANS:]
     world = World(rng)
-    rounds = [[labelled(world, s, rng) for s in skill] for _ in range(ROUNDS)]
-    checks = [[float(right[:CHECKED].mean()) for _, _, right in rows] for rows in rounds]
+    rounds = [[world.labelled(s, rng) for s in skill] for _ in range(ROUNDS)]
+    checks = [[float(batch.right[:CHECKED].mean()) for batch in batches] for batches in rounds]
+    wrong = np.array([[batch.wrong for batch in batches] for batches in rounds])
     found = {}
     for way in ways:
         r = np.array([
@@ -49,11 +51,15 @@ def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str
                 ]) for person in range(COMERS)
             ] for number in range(ROUNDS)
         ])  # fmt: skip
-        wrong = np.array([[float((~right).mean()) for _, _, right in rows] for rows in rounds])
+        ranks = [rank_correlation(each, skill) for each in r]
+        world.fresh()
+        for batch, weight in zip(chain(*rounds), r.ravel(), strict=True):
+            world.add(batch.seen, float(weight))
         found[way] = {
             "off": float(np.abs(r - skill).mean()), "start": float(np.abs(r[0] - skill).mean()),
-            "ranks": float(np.mean([_ranks(each, skill) for each in r])),
-            "harm": 100 * float((r * wrong).sum() / r.sum()), "error": _error(world.fresh(), rounds, r),
+            # Where everybody has the same name it ranks nobody.
+            "ranks": float(np.nan_to_num(ranks).mean()),
+            "harm": harm(np.broadcast_to(r[..., None], wrong.shape), wrong), "error": world.error(),
         }  # fmt: skip
     return found
 
@@ -87,15 +93,3 @@ def _record(skill: float, batches: int, rng: np.random.Generator) -> list[Scored
     """Batches that were checked, the last one just now."""
     share = rng.binomial(CHECKED, skill, batches) / CHECKED
     return [event(FIRST - batches + number, float(each)) for number, each in enumerate(share)]
-
-
-def _ranks(r: Floats, skill: Floats) -> float:
-    """Rank correlation; zero where everybody has the same name."""
-    return float(np.corrcoef(rankdata(r), rankdata(skill))[0, 1]) if np.ptp(r) > 0 else 0.0
-
-
-def _error(world: World, rounds: list[list[tuple[Ints, Ints, Array]]], r: Floats) -> float:
-    for rows, weights in zip(rounds, r, strict=True):
-        for (images, labels, _), weight in zip(rows, weights, strict=True):
-            world.add(images, labels, float(weight))
-    return world.error()

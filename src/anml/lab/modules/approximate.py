@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import rankdata
 from torch import Tensor
 
 from anml.adapters.torch import checkpoint_quality, module_quality
@@ -18,24 +17,25 @@ from anml.core.selection import keep_top
 from anml.core.signals.quality import quality
 from anml.gradients.factors import Factors, explicit
 from anml.gradients.krum import krum_scores
-from anml.lab.modules.cases import ModuleCase, make_case
-from anml.lab.modules.run import SCORED, fresh, predicted, train
+from anml.lab.measures import Measured, Outcome, of_labels, of_test, rank_correlation
+from anml.lab.modules.cases import make_case, make_module
+from anml.lab.modules.run import SCORED, classes_of, fresh, train
+from anml.lab.seen import Case
 from anml.lab.spec import At, Found, timed
 
 KEEP = 0.7
-MEASURES = ("ranks", "off", "precision", "error", "seconds", "mebibytes")
 
 
 class Trained:
     """A module trained briefly, and its states after each epoch."""
 
-    def __init__(self, case: ModuleCase, seed: int) -> None:
-        self.case = case
+    def __init__(self, name: str, case: Case) -> None:
+        self.make, self.case, seen = partial(make_module, name), case, case.seen
         self.states: list[dict[str, Tensor]] = []
-        self.module = fresh(case.make, seed)
-        self.x, self.y = case.x, torch.as_tensor(case.y)
+        self.module = fresh(self.make, seen.seed)
+        self.x, self.y = seen.x, torch.as_tensor(seen.y)
         train(
-            self.module, case.x, case.y, np.ones(len(case.y)), seed, SCORED,
+            self.module, seen.x, seen.y, np.ones(len(seen.y)), seen.seed, SCORED,
             after=lambda epoch: self.states.append(deepcopy(self.module.state_dict())),
         )  # fmt: skip
 
@@ -47,13 +47,14 @@ def _by(**settings: Any) -> Callable[[Trained], Floats]:
 def _clients(trained: Trained) -> Floats:
     """Krum over the mean gradients of contributors, as over updates of clients."""
     factors = _gradients(trained, "exact")
-    who = torch.as_tensor(trained.case.who)
+    who = torch.as_tensor(trained.case.seen.contributor)
     formed = torch.cat([part.formed() for part in factors.layers], dim=1)
     count = int(who.max()) + 1
     means = torch.zeros(count, formed.shape[1]).index_add_(0, who, formed)
     means /= torch.bincount(who, minlength=count).clamp_min(1).unsqueeze(1)
     k = max(1, min(count - 4, count - 2 - count // 3))
-    return quality(krum_scores(explicit(means, torch.zeros(count)), k))[trained.case.who]
+    q = quality(krum_scores(explicit(means, torch.zeros(count)), k))
+    return np.asarray(q[trained.case.seen.contributor])
 
 
 WAYS: dict[str, Callable[[Trained], Floats]] = {
@@ -73,24 +74,21 @@ WAYS: dict[str, Callable[[Trained], Floats]] = {
 
 def run_trial(at: At, methods: list[str]) -> Found:
     """Rows of the ways on one case."""
-    trained = Trained(make_case(at.setting.dataset, at.seed), at.seed)
+    trained = Trained(at.setting.dataset, make_case(at.setting.dataset, at.seed))
     exact, first = timed(partial(WAYS["exact"], trained))
     for way in methods:
         q, seconds = (exact, first) if way == "exact" else timed(partial(WAYS[way], trained))
-        found = {**_compared(trained, q, exact, at.seed), "seconds": seconds}
+        found = {**_compared(trained, q, exact), "seconds": seconds}
         yield way, {**found, "mebibytes": _room(trained, way)}
 
 
-def _compared(trained: Trained, q: Floats, exact: Floats, seed: int) -> dict[str, float]:
+def _compared(trained: Trained, q: Floats, exact: Floats) -> Measured:
     """Agreement with exact q, and a module that is trained on what is kept."""
     case, kept = trained.case, keep_top(q, KEEP)
-    module = train(fresh(case.make, seed), case.x[kept], case.y[kept], np.ones(int(kept.sum())), seed)
-    return {
-        "ranks": float(np.corrcoef(rankdata(q), rankdata(exact))[0, 1]),
-        "off": float(np.abs(q - exact).mean()),
-        "precision": 100 * float((~case.bad[kept]).mean()),
-        "error": 100 * float((predicted(module, case.test_x).argmax(axis=1) != case.test_y).mean()),
-    }
+    seen, seed = case.seen.part(kept), case.seen.seed
+    module = train(fresh(trained.make, seed), seen.x, seen.y, np.ones(len(seen.y)), seed)
+    agreed = {"ranks": rank_correlation(q, exact), "off": float(np.abs(q - exact).mean())}
+    return {**agreed, **of_labels(case, Outcome(kept=kept)), **of_test(case, classes_of(module))}
 
 
 def _gradients(trained: Trained, how: str) -> Factors:

@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from anml.core import attacks
 from anml.core.checks import Bools, Floats, Ints
 from anml.gradients.crossfit import standardise
 from anml.lab.data import LABEL_SETS, Dataset, cifar10n, load_dataset
+from anml.lab.seen import Case, Seen, Trigger, Truth
 
 CLASSES, PEOPLE, BAD = 4, 20, 6
 TRAIN, TEST = 600, 500
@@ -23,23 +25,6 @@ SIDE, WORDS, LENGTH = 12, 64, 16
 # Labels of bad contributors that are wrong, and how far aligned poison goes towards its target.
 OFTEN, PULL = 0.9, 0.5
 TARGET = 0
-
-
-class ModuleCase(NamedTuple):
-    """A training set as it was contributed, and what only the oracle and the scoring know."""
-
-    x: Tensor
-    y: Ints
-    who: Ints
-    v: Floats
-    r: Floats
-    truth: Ints
-    clean: Tensor
-    bad: Bools
-    test_x: Tensor
-    test_y: Ints
-    triggered: Tensor | None
-    make: Callable[[], nn.Module]
 
 
 class ModuleKind(NamedTuple):
@@ -120,17 +105,10 @@ def _scaled() -> tuple[Floats, Floats]:
     return train / spread, data["X_test"].astype(np.float32) / spread
 
 
-def draw_photographs(y: Ints, rng: np.random.Generator) -> Tensor:
-    """Photographs of these classes, from the training part."""
-    return _of_class(_scaled()[0], cifar10n()["clean_label"], y, rng)
-
-
-def draw_more_photographs(y: Ints, rng: np.random.Generator) -> Tensor:
-    """Photographs of these classes, from the test part."""
-    return _of_class(_scaled()[1], cifar10n()["y_test"], y, rng)
-
-
-def _of_class(x: Floats, label: Ints, y: Ints, rng: np.random.Generator) -> Tensor:
+def draw_photographs(y: Ints, rng: np.random.Generator, part: str = "train") -> Tensor:
+    """Photographs of these classes, from the training or the test part."""
+    train = part == "train"
+    x, label = _scaled()[0 if train else 1], cifar10n()["clean_label" if train else "y_test"]
     row = np.zeros(len(y), dtype=np.int64)
     for which in range(len(ALIKE)):
         theirs = np.flatnonzero(y == which)
@@ -163,37 +141,38 @@ SETS = {
         lambda x: torch.where(x >= 40, x - 16, x), Encoder,
     ),
     "cifar10n": ModuleKind(
-        ALIKE, draw_photographs, draw_more_photographs, _pulled(draw_photographs),
+        ALIKE, draw_photographs, partial(draw_photographs, part="test"), _pulled(draw_photographs),
         _stamped(6.0, slice(-3, None)), lambda x: 0.6 * x + 0.3, lambda: _layers(FEATURES, 64, len(ALIKE)),
     ),
 }  # fmt: skip
 ATTACKS = ("flip", "alike", "aligned", "faked", "backdoor", "shift")
 # Labels as people gave them: nobody attacks.
 PEOPLE_GAVE = "cifar10n-people"
-# Tables of so many rows, flipped, and the rows that are tested on.
+# Tables of so many rows, flipped, and the rows that are of_test on.
 TABLES, TABLE_TEST = tuple(f"covertype-{rows}" for rows in (600, 6_000, 60_000)), 2_000
+TABLE_WIDTHS = (54, 64, 32, 7)
 # In this order, which decides their draws.
 CASES = (*(f"{name}-{attack}" for name in SETS for attack in ATTACKS), PEOPLE_GAVE, *TABLES)
 
 
-def make_case(name: str, seed: int) -> ModuleCase:
+def make_case(name: str, seed: int) -> Case:
     """A training set under an attack; a function of its name and the seed."""
     which, attack = name.split("-")
     rng = np.random.default_rng([seed, CASES.index(name)])
     if name in TABLES:
-        return _table(load_dataset(which), int(attack), rng)
+        return _table(load_dataset(which), int(attack), rng, seed)
     kind = SETS[which]
     if name == PEOPLE_GAVE:
-        return _as_people_gave(kind, rng)
+        return _as_people_gave(kind, rng, seed)
     rows, classes = (PHOTOGRAPHS if which == "cifar10n" else TRAIN), len(kind.alike)
     truth, test_y = rng.integers(0, classes, rows), rng.integers(0, classes, TEST)
     clean, test_x = kind.draw(truth, rng), kind.draw_test(test_y, rng)
     who = rng.integers(0, PEOPLE, rows)
     theirs = who < BAD
-    x, y, triggered = clean, truth.copy(), None
+    x, y, trigger = clean, truth.copy(), None
     wrong = theirs & (rng.uniform(size=rows) < OFTEN)
     if attack in ("flip", "faked", "shift"):
-        y = np.where(wrong, (truth + rng.integers(1, classes, rows)) % classes, truth)
+        y = attacks.flip_labels(truth, wrong, classes, rng)
     elif attack == "alike":
         y = np.where(wrong, kind.alike[truth], truth)
     elif attack == "aligned":
@@ -202,19 +181,25 @@ def make_case(name: str, seed: int) -> ModuleCase:
     else:
         y = np.where(wrong, TARGET, truth)
         x = _where(wrong, kind.trigger(clean), clean)
-        triggered = kind.trigger(test_x[torch.as_tensor(test_y != TARGET)])
+        trigger = Trigger(kind.trigger(test_x[torch.as_tensor(test_y != TARGET)]), TARGET)
     if attack == "shift":
         # A third of the honest see things in another light; their labels are right.
         elsewhere = (who >= BAD) & (who < BAD + (PEOPLE - BAD) // 3)
-        x = _where(elsewhere, kind.shift(clean), clean)
-        clean = x
+        x = clean = _where(elsewhere, kind.shift(clean), clean)
     honest = rng.uniform(0.5, 0.95, (2, PEOPLE))
     shown = rng.uniform(0.7, 0.95, (2, PEOPLE)) if attack == "faked" else rng.uniform(0.2, 0.6, (2, PEOPLE))
     v, r = np.where(np.arange(PEOPLE) < BAD, shown, honest)[:, who]
-    return ModuleCase(x, y, who, v, r, truth, clean, y != truth, test_x, test_y, triggered, kind.make)
+    seen = Seen(x, y, classes, who, v=v, r=r, seed=seed)
+    return Case(seen, Truth(test_x, test_y, truth, bad=theirs, clean=(clean, truth), trigger=trigger))
 
 
-def _as_people_gave(kind: ModuleKind, rng: np.random.Generator) -> ModuleCase:
+def make_module(name: str) -> nn.Module:
+    """The network that learns a case."""
+    which = name.partition("-")[0]
+    return SETS[which].make() if which in SETS else _layers(*TABLE_WIDTHS)
+
+
+def _as_people_gave(kind: ModuleKind, rng: np.random.Generator, seed: int) -> Case:
     """Photographs with one of the labels that people gave each, and no credentials."""
     data = cifar10n()
     row = rng.choice(len(data["clean_label"]), PHOTOGRAPHS, replace=False)
@@ -222,19 +207,19 @@ def _as_people_gave(kind: ModuleKind, rng: np.random.Generator) -> ModuleCase:
     x = torch.as_tensor(_scaled()[0][row])
     y = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)[who, row]
     test_y, unknown = rng.integers(0, len(kind.alike), TEST), np.ones(len(y))
-    test_x = kind.draw_test(test_y, rng)
-    return ModuleCase(x, y, who, unknown, unknown, truth, x, y != truth, test_x, test_y, None, kind.make)
+    seen = Seen(x, y, len(kind.alike), who, v=unknown, r=unknown, seed=seed)
+    return Case(seen, Truth(kind.draw_test(test_y, rng), test_y, truth))
 
 
-def _table(data: Dataset, rows: int, rng: np.random.Generator) -> ModuleCase:
+def _table(data: Dataset, rows: int, rng: np.random.Generator, seed: int) -> Case:
     """Rows of a table, of which bad contributors flip most labels, and no credentials."""
     drawn = rng.permutation(len(data.y))[: rows + TABLE_TEST]
     x, y = torch.as_tensor(standardise(data.x[drawn]), dtype=torch.float32), data.y[drawn]
     truth, who, unknown = y[:rows], rng.integers(0, PEOPLE, rows), np.ones(rows)
     wrong = (who < BAD) & (rng.uniform(size=rows) < OFTEN)
-    given = np.where(wrong, (truth + rng.integers(1, data.classes, rows)) % data.classes, truth)
-    own, test, make = x[:rows], x[rows:], partial(_layers, x.shape[1], 64, 32, data.classes)
-    return ModuleCase(own, given, who, unknown, unknown, truth, own, wrong, test, y[rows:], None, make)
+    given = attacks.flip_labels(truth, wrong, data.classes, rng)
+    seen = Seen(x[:rows], given, data.classes, who, v=unknown, r=unknown, seed=seed)
+    return Case(seen, Truth(x[rows:], y[rows:], truth, bad=who < BAD))
 
 
 def _layers(*widths: int) -> nn.Module:
