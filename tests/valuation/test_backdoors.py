@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anml.core.errors import InputError
 from anml.valuation.backdoors import FAR, activation_clusters, spectral_signatures
 
 BOTH = (spectral_signatures, activation_clusters)
@@ -51,6 +52,13 @@ def test_the_order_of_rows_and_a_shift_leave_no_trace(seed):
 @pytest.mark.parametrize("find", BOTH)
 def test_rows_that_are_all_alike_stay(find):
     assert (find(np.ones((6, 2)), np.zeros(6)) > 0).all()
+
+
+@pytest.mark.parametrize("find", BOTH)
+@pytest.mark.parametrize("features", [np.ones(3), np.ones((2, 1)), np.full((3, 1), np.nan)])
+def test_bad_input_is_one_sentence(find, features):
+    with pytest.raises(InputError, match="features must be finite, with one label a row"):
+        find(features, np.zeros(3))
 
 
 def test_poison_that_outnumbers_the_honest_rows_of_its_class_is_that_of_fewer_contributors():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anml.core.errors import InputError
 from anml.valuation.influence import influence
 
 
@@ -45,12 +46,17 @@ def test_another_basis_of_parameters_changes_nothing(seed):
     rng = np.random.default_rng(seed)
     gradients, root, target = rng.normal(size=(7, 3)), rng.normal(size=(3, 3)), rng.normal(size=3)
     hessian, turn = root @ root.T + np.eye(3), np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    one = influence(gradients, hessian, target, 1e-3)
-    assert influence(gradients @ turn, turn.T @ hessian @ turn, target @ turn, 1e-3) == pytest.approx(one)
+    one = influence(gradients, hessian, target)
+    assert influence(gradients @ turn, turn.T @ hessian @ turn, target @ turn) == pytest.approx(one)
 
 
 def test_helping_and_harming_are_opposite_signs():
-    gradients = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-    found = influence(gradients, np.eye(2), np.array([1.0, 0.0]), 1e-3)
+    found = influence([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], np.eye(2), [1.0, 0.0])
     assert found[0] == -found[1] > 0
     assert found[2] == 0
+
+
+@pytest.mark.parametrize("damping", [-0.1, np.inf])
+def test_damping_lies_above_nothing(damping):
+    with pytest.raises(InputError, match=r"damping must lie in \[0, inf\)"):
+        influence([[1.0]], [[1.0]], [1.0], damping)

@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anml.core.errors import InputError
 from anml.valuation.knn_shapley import knn_shapley
 from anml.valuation.semivalues import shapley
 
 
 def test_three_rows_by_hand():
     """Nearest to farthest: right, wrong, right; k = 1. s3 = 1/3, s2 = 1/3 - 1/2, s1 = s2 + 1."""
-    found = knn_shapley(
-        np.array([[0.0], [1.0], [2.0]]), np.array([1, 0, 1]), np.zeros((1, 1)), np.ones(1), k=1
-    )
+    found = knn_shapley([[0.0], [1.0], [2.0]], [1, 0, 1], [[0.0]], [1], k=1)
     assert found == pytest.approx([5 / 6, -1 / 6, 1 / 3])
 
 
@@ -61,3 +60,19 @@ def test_a_wrong_label_is_worth_less():
     wrong = np.arange(200) < 40
     found = knn_shapley(x, np.where(wrong, 1 - y, y), x[100:], y[100:])
     assert found[wrong].mean() < 0 < found[~wrong].mean()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"x": [[1.0, 2.0]]}, "same features"),
+        ({"y": [0, 1]}, "one label a row"),
+        ({"x": [[np.nan]]}, "finite"),
+        ({"k": 0}, "k must be at least 1, got 0"),
+        ({"target_y": []}, "one label a row"),
+    ],
+)
+def test_what_is_wrong_is_said(change, says):
+    given_ = {"x": [[1.0]], "y": [0], "target_x": [[1.0]], "target_y": [0], "k": 1, **change}
+    with pytest.raises(InputError, match=says):
+        knn_shapley(**given_)

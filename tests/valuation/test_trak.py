@@ -9,7 +9,7 @@ from anml.valuation.influence import trak
 
 
 def test_trak_by_hand_and_over_models():
-    one = trak(np.array([[[2.0]], [[4.0]]]), np.array([[0.5], [0.3]]), np.ones((2, 1, 1)))
+    one = trak([[[2.0]], [[4.0]]], [[0.5], [0.3]], [[[1.0]], [[1.0]]])
     # 1 * 2 / 4 and 1 * 4 / 16 are averaged, and so is the doubt: 0.375 * 0.4.
     assert one == pytest.approx(np.array([[0.15]]))
 
@@ -31,8 +31,7 @@ def test_is_its_formula(models, n, seed):
 
 
 def test_what_the_model_is_sure_of_does_not_count():
-    phi, doubt = np.random.default_rng(0).normal(size=(1, 4, 2)), np.array([[0.0, 1.0, 1.0, 1.0]])
-    found = trak(phi, doubt, np.ones((1, 1, 2)))
+    found = trak(np.random.default_rng(0).normal(size=(1, 4, 2)), [[0.0, 1.0, 1.0, 1.0]], np.ones((1, 1, 2)))
     assert found[0, 0] == 0
     assert (found[0, 1:] != 0).all()
 

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from small_games import glove, noisy
 
 from anml.core.errors import InputError
+from anml.valuation.agarwal import robust_shares
 from anml.valuation.games import all_coalitions
 from anml.valuation.gtg_shapley import gtg_shapley
+from anml.valuation.influence import influence, trak
+from anml.valuation.kang import kang, opinion
 from anml.valuation.semivalues import (
     banzhaf,
     beta_shapley,
@@ -114,6 +117,20 @@ def test_bad_games_are_one_sentence(value, utility, count, budget, said):
     assert "\n" not in str(error.value)
 
 
-def test_a_round_of_one_client_has_no_values():
-    with pytest.raises(InputError, match="at least 2 clients"):
-        gtg_shapley(np.ones((1, 2)), lambda some: some)
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: influence(np.ones((2, 2)), np.ones((3, 3)), np.ones(2)), "belong together"),
+        (lambda: influence(np.ones((2, 2)), np.zeros((2, 2)), np.ones(2), 0.0), "cannot be inverted"),
+        (lambda: influence([[np.nan]], [[1.0]], [1.0]), "finite"),
+        (lambda: trak(np.ones((1, 2, 3)), np.ones((1, 3)), np.ones((1, 1, 3))), "belong together"),
+        (lambda: trak(np.ones((1, 2, 3)), np.ones((1, 2)), np.ones((1, 1, 3))), "a ridge above 0"),
+        (lambda: kang([[1.0]], [[1.0, 2.0]]), "round by round"),
+        (lambda: opinion([-1.0], [0.0]), "not negative"),
+        (lambda: robust_shares([1.0], [[2.0]]), r"numbers in \[0, 1\]"),
+        (lambda: gtg_shapley(np.ones((1, 2)), lambda some: some), "at least 2 clients"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(call, said):
+    with pytest.raises(InputError, match=said):
+        call()

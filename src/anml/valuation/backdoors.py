@@ -3,22 +3,25 @@
 Both give values: how far a row is from what speaks against it; at most zero is to be dropped.
 """
 
+from typing import Any
+
 import numpy as np
 
 from anml.core.checks import Array, Floats
+from anml.core.errors import InputError
 
 # Deviations from the middle beyond which a row stands out; the smaller of two clusters is suspect up to
 # this share of its class, and where the two are this far apart for their width.
 FAR, SMALL, APART = 3.5, 0.35, 4.0
 
 
-def spectral_signatures(features: Floats, label: Array) -> Floats:
+def spectral_signatures(features: Any, label: Any) -> Floats:
     """Distance along the direction in which a class varies most: Tran, Li and Madry, NeurIPS 2018.
 
     A backdoor is the strongest thing that rows of its target class differ by. Its weakness: so may be an
     honest minority of a class.
     """
-    value = np.empty(len(label))
+    value = np.empty(len(np.asarray(label)))
     for mine, rows in _classes(features, label):
         along = rows @ np.linalg.svd(rows, full_matrices=False)[2][0]
         away = np.abs(along - np.median(along))
@@ -27,9 +30,7 @@ def spectral_signatures(features: Floats, label: Array) -> Floats:
     return value
 
 
-def activation_clusters(
-    features: Floats, label: Array, contributor: Array | None = None, seed: int = 0
-) -> Floats:
+def activation_clusters(features: Any, label: Any, contributor: Any = None, seed: int = 0) -> Floats:
     """The smaller of two clusters of a class, where they are apart: Chen et al., SafeAI 2019.
 
     Its weakness: it needs the poison to be the smaller part, and takes a class of two kinds for a backdoor.
@@ -38,7 +39,7 @@ def activation_clusters(
     """
     from sklearn.cluster import KMeans
 
-    value = np.ones(len(label))
+    value = np.ones(len(np.asarray(label)))
     for mine, rows in _classes(features, label):
         if len(rows) < 3 or float(np.ptp(rows)) <= 1e-12:
             continue
@@ -47,7 +48,7 @@ def activation_clusters(
         if contributor is None:
             share, most = [float(some.mean()) for some in held], SMALL
         else:
-            who = contributor[mine]
+            who = np.asarray(contributor)[mine]
             share, most = [len(np.unique(who[some])) / len(np.unique(who)) for some in held], 0.5
         few = int(np.argmin(share))
         # Along the line between their middles two halves of one cloud are 2.7 of their own widths apart.
@@ -60,7 +61,10 @@ def activation_clusters(
     return value
 
 
-def _classes(features: Floats, label: Array) -> list[tuple[Array, Floats]]:
+def _classes(features: Any, label: Any) -> list[tuple[Array, Floats]]:
     """Rows of each class about their mean."""
-    each = [np.flatnonzero(label == code) for code in np.unique(label)]
-    return [(mine, features[mine] - features[mine].mean(axis=0)) for mine in each]
+    x, y = np.asarray(features, dtype=np.float64), np.asarray(label)
+    if x.ndim != 2 or y.shape != x.shape[:1] or not np.isfinite(x).all():
+        raise InputError(f"features must be finite, with one label a row, got {x.shape} and {y.shape}")
+    each = [np.flatnonzero(y == code) for code in np.unique(y)]
+    return [(mine, x[mine] - x[mine].mean(axis=0)) for mine in each]

@@ -1,14 +1,17 @@
 """Shapley values of rows for a nearest-neighbour classifier, exactly: Jia et al., VLDB 2019."""
 
+from typing import Any
+
 import numpy as np
 
-from anml.core.checks import Array, Floats
+from anml.core.checks import Array, Floats, whole
+from anml.core.errors import InputError
 
 # Distances held at a time, about.
 BLOCK = 4_000_000
 
 
-def knn_shapley(rows: Floats, labels: Array, targets: Floats, aims: Array, k: int = 5) -> Floats:
+def knn_shapley(x: Any, y: Any, target_x: Any, target_y: Any, k: int = 5) -> Floats:
     """Shapley value of each row, where a coalition is worth the share of right votes of its k nearest rows.
 
     From the farthest row inwards each value follows from the one before, so no coalition is evaluated:
@@ -16,11 +19,22 @@ def knn_shapley(rows: Floats, labels: Array, targets: Floats, aims: Array, k: in
     the targets, and sum to the worth of all rows. Its weakness: it needs clean targets, and features in which
     near rows are alike.
     """
+    rows, targets = np.asarray(x, dtype=np.float64), np.asarray(target_x, dtype=np.float64)
+    labels, aims = np.asarray(y), np.asarray(target_y)
+    if rows.ndim != 2 or targets.ndim != 2 or rows.shape[1] != targets.shape[1] or not len(rows):
+        raise InputError(
+            f"rows and targets must have the same features, got {rows.shape} and {targets.shape}"
+        )
+    if labels.shape != rows.shape[:1] or aims.shape != targets.shape[:1] or not len(aims):
+        raise InputError(f"one label a row is needed, got {labels.shape} and {aims.shape}")
+    if not (np.isfinite(rows).all() and np.isfinite(targets).all()):
+        raise InputError("features must be finite numbers")
+    whole("k", k, 1)
     block = max(1, BLOCK // len(rows))
     total = np.zeros(len(rows))
     for start in range(0, len(aims), block):
         some = slice(start, start + block)
-        total += _of_targets(rows, labels, targets[some], aims[some], k)
+        total += _of_targets(rows, labels, targets[some], aims[some], int(k))
     return total / len(aims)
 
 
