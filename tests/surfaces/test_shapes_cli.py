@@ -57,10 +57,6 @@ def test_marks_that_cannot_be(tmp_path, changed, message):
     ("options", "message"),
     [
         (("--task", "preference", "--nested", "--contributor", "judge"), "nested is for spans"),
-        (
-            ("--task", "preference", "--engine", "local", "--contributor", "judge"),
-            "an engine judges classes; judgements of the kind preference are read whole",
-        ),
         (("--task", "opinions"), "opinions"),
     ],
 )

@@ -174,6 +174,8 @@ def audit(
     if table is None:
         found.folder = Path(chosen["out"])
         found.samples = pl.scan_parquet(found.folder / "samples")
+    elif out is not None:
+        found.save(out)
     return found
 
 

@@ -105,7 +105,6 @@ def test_a_file_is_read_again_for_relabelling(tmp_path):
     ("options", "error", "message"),
     [
         ({"gold": "judge"}, InputError, "row 0 chooses 'j00', which is neither"),
-        ({"engine": "local", "out": "x"}, UnsupportedError, "an engine judges classes"),
         ({"choice": "nowhere"}, InputError, "no column 'nowhere' for choice"),
     ],
 )

@@ -37,6 +37,11 @@ def test_what_is_wrong_with_the_data_is_said_before_anything_is_written(tmp_path
     for wrong in ({"predictions": [[0.5, 0.5]]}, {"nested": True}):
         with pytest.raises(UnsupportedError, match=f"{next(iter(wrong))} is "):
             anml.audit(place, task="preference", **wrong)
-    with pytest.raises(UnsupportedError, match="an engine judges classes"):
-        anml.audit(place, task="preference", engine="local", out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("task", SHAPED)
+def test_an_engine_leaves_them_to_memory(tmp_path, task):
+    place = written(SHAPED[task](), tmp_path / "data", 200)
+    found = anml.audit(place, task=task, engine="local", out=tmp_path / "run")
+    check_alike(found.contributors, anml.audit(place, task=task).contributors, atol=1e-9)
+    assert (tmp_path / "run" / "contributors.csv").exists()

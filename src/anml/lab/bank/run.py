@@ -22,7 +22,7 @@ from anml.core.checks import Array, Floats
 from anml.core.domain import Recipe
 from anml.core.people.words import ACCUSED, CONTRADICTS, RELIABLE, UNSURE, VERDICTS
 from anml.core.signals.reputation import ColdStart
-from anml.core.weigh import RECIPES, weigh_signals, with_every_class
+from anml.core.weigh import RECIPES, training_labels, weigh_signals, with_every_class
 from anml.lab.bank.conditions import make_condition
 from anml.lab.belief import assessed
 from anml.lab.measures import (
@@ -155,16 +155,22 @@ def weighed(seen: Seen, recipe: Recipe) -> Outcome:
     # Only where the belief decides may a recipe leave evidence out.
     evidence = recipe.combine == "evidence"
     found, seconds = judged(seen, recipe.use if evidence else Recipe().use)
-    weighting = weigh_signals(found.signals, recipe)
-    if not seen.numeric:
-        weighting = with_every_class(weighting, seen.y, found.belief.p_correct)
+    weighting, belief = weigh_signals(found.signals, recipe), found.belief
+    if seen.numeric:
+        training = training_labels(weighting, found.signals, seen.y, belief.truth, "regression")
+    else:
+        weighting = with_every_class(weighting, seen.y, belief.p_correct)
+        names, codes = np.unique(seen.y, return_inverse=True)
+        training = training_labels(weighting, found.signals, codes, belief.truth, "classification")
+        training = training and training._replace(y=names[training.y])
 
     def train(learner: object) -> object:
-        return fit_weighted(learner, seen.x, seen.y, weighting, np.random.default_rng(seen.seed))
+        rng = np.random.default_rng(seen.seed)
+        return fit_weighted(learner, seen.x, seen.y, weighting, rng, training)
 
     answer = Outcome(train=train, kept=weighting.kept, seconds=seconds)
     if evidence:
-        p_correct, people = found.belief.p_correct, found.belief.contributors
+        p_correct, people = belief.p_correct, belief.contributors
         verdict = None if people is None else seen.by_name(people.verdict)
         return replace(answer, p_correct=p_correct, verdict=verdict)
     return replace(answer, score=None if recipe.combine == "uniform" else weighting.w)
