@@ -260,7 +260,11 @@ def test_the_demo_names_who_what_to_do_and_what_it_changes(reports):
 def test_doubt_stands_above_the_answers_and_warnings_below(reports):
     page = reports("doubtful").open(WIDTHS["phone"])
     notices = page.locator(".notice")
-    assert notices.nth(0).inner_text().startswith("Do not rely on this result: contributors of 45%")
+    assert (
+        notices.nth(0)
+        .inner_text()
+        .startswith("Do not rely on this result: the labels split into two camps: contributors of 45%")
+    )
     assert "Column 'chol' is empty" in notices.nth(1).inner_text()
     first, last = page.locator("#who").bounding_box(), page.locator("#change").bounding_box()
     assert notices.nth(0).bounding_box()["y"] < first["y"]

@@ -7,8 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from near import near
-
 CLASSES = np.array(["animal", "plant", "stone"])
 BAD = ("w10", "w11")
 
@@ -95,7 +93,8 @@ def test_the_first_week_and_the_second(typed, place):
     said = typed("relabel one --apply list.csv --prices 0.2 --out two")
     assert said.startswith(f"{half:,} item")
     left = json.loads(typed("relabel two --json"))
-    assert near(left["candidates"], count - half, share=0.5, units=6)
+    # What was answered teaches how far the rest can be relied on: less may be left, and no more.
+    assert left["candidates"] <= count - half + 6
     if left["candidates"]:
         typed("relabel two --out list.csv")
         fill(place / "list.csv", right)

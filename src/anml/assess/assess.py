@@ -90,16 +90,9 @@ class Assessment:
 
 
 def assess(
-    x: Array,
-    y: Array,
-    task: Task,
-    classes: int,
-    known: Known,
-    policy: SamplePolicy,
-    *,
-    progress: Progress | None = None,
-    believed: Belief | None = None,
-) -> Assessment:
+    x: Array, y: Array, task: Task, classes: int, known: Known, policy: SamplePolicy, *,
+    progress: Progress | None = None, believed: Belief | None = None,
+) -> Assessment:  # fmt: skip
     """Believe, score, build signals, weigh, and sum up by contributor.
 
     `believed` is what judgements of another shape are believed by, where they are no classes.
@@ -126,11 +119,10 @@ def assess(
     weighting = weigh_signals(signals, policy.recipe)
     if task == "classification":
         weighting = with_every_class(weighting, np.asarray(y), belief.p_correct)
-    contributors, training = None, None
+    contributors = None
     if codes is not None and names is not None:
         contributors = attribute(signals, weighting, codes, names, belief.contributors)
-    if believed is None:
-        training = training_labels(weighting, signals, np.asarray(y), belief.truth, task)
+    training = None if believed else training_labels(weighting, signals, np.asarray(y), belief.truth, task)
     return Assessment(scores, belief, signals, weighting, contributors, training)
 
 
