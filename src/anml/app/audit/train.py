@@ -67,7 +67,7 @@ class TrainedRun:
 def train_table(
     data: Any, request: Request, *, model: str = "mlp", test: Any = None, progress: Progress | None = None
 ) -> TrainedRun:
-    """Audit a table, then train a model on what the audit kept."""
+    """Audit a table, then train a model on what is believed of its labels."""
     one_of("model", model, sorted({name for models in MODELS.values() for name in models}))
 
     def check(prepared: Prepared) -> None:

@@ -1,7 +1,6 @@
 """What is believed of every label and of every contributor: the one object that everything else reads."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,6 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.people.params import SURE
 from anml.core.people.periods import Changes
 from anml.core.stats import Estimate, beta_interval
-
-# What a belief has of every row.
-OF_ROWS = ("p_correct", "credentials", "contributor", "model", "truth", "predicted", "alone")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,33 +110,10 @@ class Belief:
     around: Around = NOBODY_NEAR
     by_others: bool = False
 
-    def at(self, rows: Ints) -> "Belief":
-        """Of some rows."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in OF_ROWS})
-
-    def by(self, people: Ints) -> "Belief":
-        """With some of the contributors."""
-        every = {} if self.contributors is None else vars(self.contributors)
-        one = {
-            name: each for name, each in every.items() if isinstance(each, list | np.ndarray) and len(each)
-        }
-        some: dict[str, Any] = {name: np.asarray(each)[people] for name, each in one.items()}
-        some |= {name: some[name].tolist() for name in one if isinstance(one[name], list)}
-        return replace(self, contributors=self.contributors and replace(self.contributors, **some))
-
     @property
     def evenly(self) -> bool:
         """Whether nobody's word counts for more than another's."""
         return self.mirrored >= 0.5
-
-
-def joined(parts: Sequence[Belief], place: Ints) -> Belief:
-    """Of the rows of all slices, which are at these places."""
-    order = np.argsort(place, kind="stable")
-    every: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])[order] for name in OF_ROWS
-    }
-    return replace(parts[0], **every)
 
 
 def in_parts(
