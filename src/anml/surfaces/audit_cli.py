@@ -42,7 +42,7 @@ def train(
     out: Annotated[Path, opt("Folder for the model, report and files.")] = Path("anml-run"),
     **chosen: Any,
 ) -> None:
-    """Audit a table, then train a model on labels that are right, or put right."""
+    """Audit a table, then train a model on what is believed of it."""
     condition = condition_of(chosen["fail_if"])
     # What is wrong with the file is said before the heavy imports.
     chosen = {**dict.fromkeys(SHAPED_BY), **chosen}
