@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.predictors.numeric import predict_numbers, stacked
+from anml.predictors.numeric import misled_by, predict_numbers, stacked
 
 
 class TestPredictions:
@@ -98,3 +98,28 @@ class TestStack:
         found = stacked(rng.normal(size=20), said, np.ones(20))
         assert (found >= np.min(said, axis=0) - 1e-9).all()
         assert (found <= np.max(said, axis=0) + 1e-9).all()
+
+
+class TestPrecision:
+    """Rows count by their precision where that is no harm."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_of_a_line_the_noisy_end_may_count_less(self, seed):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(400, 4))
+        spread = np.exp(x[:, 1])
+        y = x @ [1.0, 2.0, 0.0, -1.0] + spread * rng.normal(size=400)
+        assert not misled_by(spread, x, y, np.ones(400), None, seed)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_of_prices_that_grow_as_fast_as_their_noise_it_leaves_the_dear_ones(self, seed):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(400, 4))
+        price = np.exp(x @ [1.0, 0.5, 0.0, 0.0])
+        y = price * np.exp(0.2 * rng.normal(size=400))
+        assert misled_by(0.2 * price, x, y, np.ones(400), None, seed)
+
+    def test_without_features_or_with_few_things_there_is_nothing_to_ask(self):
+        y, one = np.arange(8.0), np.ones(8)
+        assert not misled_by(one, np.zeros((8, 0)), y, one, None, 0)
+        assert not misled_by(one, y[:, None], y, one, np.arange(8) // 4, 0)

@@ -30,11 +30,10 @@ from anml.predictors import classes
 from anml.predictors.classes import PREDICTORS, FeatureRows, GaussianFit
 from anml.predictors.duplicates import near_copies
 from anml.predictors.overlap import (
-    OWN_REGION,
     NearRows,
     nearest,
-    own_region,
     right_nearby,
+    stand_apart,
     usual_there,
     voices_against,
 )
@@ -49,8 +48,6 @@ CLEARLY_MORE = 4.0
 FEW = 0.05
 # A predictor whose share of the pool is smaller than this does not learn again.
 SOME = 0.05
-# A label that its contributor's other rows make at least this likely, beside the likeliest, is usual there.
-USUAL_THERE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -193,9 +190,11 @@ class _Search:
         if not self.labels.shared:
             assert self.p is not None
             nearby = right_nearby(self.near, who, self.p, self._ordinary())
-            apart = own_region(self.near, who) > OWN_REGION
+            apart = stand_apart(self.near, who)
             if apart.any():
-                usual = usual_there(self.rows, who, apart) >= USUAL_THERE
+                ordinary = self._ordinary()[who]
+                right = float(ordinary @ self.p / max(ordinary.sum(), 1e-9))
+                usual = usual_there(self.rows, who, apart, right)
                 alone, covered = alone | (apart[who] & usual & (self.p < 0.5)), covered & ~apart
         return alone, Around(covered, nearby)
 

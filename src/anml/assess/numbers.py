@@ -14,8 +14,8 @@ from anml.core.progress import Progress
 from anml.core.stats import Estimate
 from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.predictors.duplicates import near_copies
-from anml.predictors.numeric import predict_numbers
-from anml.predictors.overlap import OWN_REGION, nearest, own_region
+from anml.predictors.numeric import misled_by, predict_numbers
+from anml.predictors.overlap import nearest, stand_apart
 
 # Robust spreads beyond which hardly any distribution of honest numbers reaches.
 FAR_OUT = 10.0
@@ -44,6 +44,8 @@ def believe_numbers(
         p = fit.p_correct
         if change < SETTLED or (turn == 0 and p.min() >= 0.5):
             break
+    if misled_by(spread, x, fit.consensus, fit.p_correct, groups, seed):
+        spread = np.full(len(spread), float(np.median(spread)))
     return _belief(fit, values, mean, spread, side, apart), first
 
 
@@ -61,7 +63,7 @@ def _apart(x: Floats, side: Side, groups: Ints | None) -> Bools | None:
     """Contributors whose rows lie in a region of their own, which others cannot confirm; None: nobody."""
     if not x.shape[1] or side.codes is None or side.items is not None or int(side.codes.max()) < 2:
         return None
-    apart = own_region(nearest(x, groups), side.codes) > OWN_REGION
+    apart = stand_apart(nearest(x, groups), side.codes)
     return apart if apart.any() else None
 
 

@@ -112,10 +112,11 @@ def network(
 
 def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
     """Randomised trees, with at least so many rows in a leaf."""
-    leaf = max(fewest, len(rows.training_rows) // 2_000)
 
     def make(fold: int) -> Any:
-        return ExtraTreesClassifier(rows.training.trees, min_samples_leaf=leaf, random_state=rows.seed + fold)
+        return ExtraTreesClassifier(
+            rows.training.trees, min_samples_leaf=fewest, random_state=rows.seed + fold
+        )
 
     return _cross_fitted(make, rows, weight)
 

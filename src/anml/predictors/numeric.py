@@ -50,6 +50,24 @@ def predict_numbers(
     return mean, natural_spread(np.column_stack([x, mean]), y - mean, fold, trust, seed, trees)
 
 
+def misled_by(spread: Floats, x: Floats, y: Floats, weight: Floats, groups: Ints | None, seed: int) -> bool:
+    """Whether a linear model that counts rows by precision predicts held-out numbers worse.
+
+    Where a model is right, both ways of counting estimate the same, and precision less noisily; where it is
+    too simple, it fits the quiet rows and leaves the others (DuMouchel and Duncan, JASA 1983). What
+    coefficients cost by chance, as Akaike has it, is no more than two of them in so many things.
+    """
+    members = np.arange(len(y)) if groups is None else groups
+    things = len(np.unique(members))
+    if not x.shape[1] or things < FOLDS:
+        return False
+    fold = assign_folds(None, members, FOLDS, np.random.default_rng(seed))
+    trust = np.maximum(weight, 1e-6)
+    each = [_held_out(x, y, w / w.mean(), fold, "ridge", seed, 0) for w in (trust, trust / np.square(spread))]
+    plain, precise = (float(trust @ np.square(y - said)) for said in each)
+    return bool(precise > plain * (1 + 2 * (x.shape[1] + 1) / things))
+
+
 def stacked(y: Floats, said: list[Floats], weight: Floats) -> Floats:
     """The weighted mean of predictions that held-out labels lie closest to, by absolute error."""
     choices = [

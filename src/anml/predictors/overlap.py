@@ -9,9 +9,6 @@ from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.params import SKILL
 from anml.predictors.classes import CHECKED_ROWS, FeatureRows, forest
 
-# A contributor whose rows lie among its own by more than this cannot be compared with others: hospitals do by
-# a half, the only one who labels a kind of item by more, specialists of a class who share it by a quarter.
-OWN_REGION = 1 / 3
 # Neighbours of a row that are looked at, and rows of a leaf of trees that say what is usual.
 NEAREST, FEWEST = 10, 5
 
@@ -37,6 +34,14 @@ def nearest(x: Floats, groups: Ints | None = None) -> NearRows:
     if groups is not None:
         counts = groups[some][near] != groups[some][:, None]
     return NearRows(some, near, counts)
+
+
+def stand_apart(rows: NearRows, who: Ints) -> Bools:
+    """Contributors who are nearer to being only among their own rows than to being among all alike.
+
+    They cannot be compared with others.
+    """
+    return own_region(rows, who) > 0.5
 
 
 def own_region(rows: NearRows, who: Ints) -> Floats:
@@ -85,20 +90,21 @@ def right_nearby(rows: NearRows, who: Ints, p: Floats, ordinary: Floats) -> Floa
     return np.asarray(np.minimum((rights / usual + few) / (labels + few), 1.0))
 
 
-def usual_there(rows: FeatureRows, who: Ints, apart: Bools) -> Floats:
-    """How likely each label is beside the likeliest, by the other rows of its own contributor: 0 to 1.
+def usual_there(rows: FeatureRows, who: Ints, apart: Bools, right: float) -> Bools:
+    """Labels that the other rows of their own contributor make likelier right than wrong.
 
-    Only contributors that stand `apart` are asked; the labels of all others have 1.
+    As many are right as labels usually are, and wrong ones may be any other class. Only contributors that
+    stand `apart` are asked; all labels of others are usual.
     """
     chosen = np.zeros(len(rows.y), dtype=bool)
     chosen[rows.training_rows] = True
-    out = np.ones(len(rows.y))
+    out = np.ones(len(rows.y), dtype=bool)
     for one in np.flatnonzero(apart):
         mine = np.flatnonzero(who == one)
         inside = replace(
             rows, x=rows.x[mine], y=rows.y[mine], fold=rows.fold[mine], groups=None,
             training_rows=np.flatnonzero(chosen[mine]),
         )  # fmt: skip
-        log_p = forest(inside, None, FEWEST)
-        out[mine] = np.exp(log_p[np.arange(len(mine)), inside.y] - log_p.max(axis=1))
+        p = np.exp(forest(inside, None, FEWEST)[np.arange(len(mine)), inside.y])
+        out[mine] = p * right >= (1 - p) * (1 - right) / max(rows.classes - 1, 1)
     return out

@@ -12,7 +12,7 @@ from anml.core.people.judge import believe, credentials_of
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import fit_numbers
 from anml.core.people.rows import Side, rows_of
-from anml.core.people.told import wrong_to_of
+from anml.core.people.told import known_items, wrong_to_of
 from anml.core.people.verdicts import share_in_doubt
 from anml.core.people.words import ACCUSED, CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE, VERDICTS
 
@@ -281,3 +281,39 @@ def test_the_interval_of_who_guesses_covers_what_luck_gave_them():
     assert np.mean((found.low <= right) & (right <= found.high)) >= 0.9
     # They differ by luck, of which the interval says no more than a binomial would.
     assert (found.high - found.low)[:15].mean() < 4 * np.sqrt(0.25 * 0.75 / 60)
+
+
+class TestKnownItems:
+    """What is known teaches the fit; how sure a crowd may be is asked of one that it did not teach."""
+
+    def mistaken(self, seed):
+        """A class that a third of a crowd of twenty takes for the next, on half of its items all of them."""
+        made = crowd([0.85] * 20, classes=4, items=300, per_item=4, seed=seed)
+        rng = np.random.default_rng(seed)
+        hard = (rng.uniform(size=300) < 0.5)[made.item] & (made.truth == 0)
+        taken = rng.uniform(size=len(made.y)) < np.where(hard, 0.75, 0.0)
+        return made._replace(y=np.where(taken & (made.y == 0), 1, made.y))
+
+    def test_a_fit_that_nothing_was_known_to_is_kept_beside(self):
+        made = self.mistaken(0)
+        known = np.where(made.item < 60, made.truth, -1)
+        _, fits, _ = fit_classes(flat(len(made.y), 4), made.y, made.side._replace(truth=known))
+        assert all(fit.untold is not None and not fit.untold.told for fit in fits)
+        _, fits, _ = fit_classes(flat(len(made.y), 4), made.y, made.side)
+        assert all(fit.untold is None for fit in fits)
+
+    def test_known_items_do_not_confirm_what_they_taught(self):
+        """A fit without them says of them what is asked, on average."""
+        gaps = []
+        for seed in range(4):
+            made = self.mistaken(seed)
+            known = np.where(made.item < 60, made.truth, -1)
+            rows, fits, weights = fit_classes(flat(len(made.y), 4), made.y, made.side._replace(truth=known))
+            said, truth = known_items(rows, fits, weights)
+            assert said.shape == (60, 4)
+            _, blank, likely = fit_classes(flat(len(made.y), 4), made.y, made.side)
+            first = np.unique(made.item[made.item < 60], return_index=True)[1]
+            without = sum(w * fit.truth[first] for w, fit in zip(likely, blank, strict=True))
+            at = np.arange(60), truth
+            gaps.append(np.mean(said[at]) - np.mean(without[at]))
+        assert abs(np.mean(gaps)) < 0.02

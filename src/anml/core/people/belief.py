@@ -81,7 +81,7 @@ class Belief:
     `base`, `credentials`, `contributor`, `model`: its log-odds in four parts: of all labels, and what
     credentials, contributor and predictions add.
     `truth`: posterior of the classes of each row (n, classes), or mean and deviation of its right number, and
-    how far honest ones scatter about it (n, 3).
+    how far honest ones scatter about it, or one figure where counting rows by it misleads (n, 3).
     `predicted`: pooled held-out predictions: log-probabilities (n, classes), or numbers (n,).
     `by_others`: whether others' judgements of the same things predict each row, and no model does.
     `shares`: how far each predictor counts in the pool.

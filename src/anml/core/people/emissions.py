@@ -73,7 +73,7 @@ def look(params: Params, rows: Rows, ordinary: Floats, other: Floats) -> Floats:
         voice = np.log(voice + 1e-300) * rows.vote_weight[:, None]
         others = (rows.by_item @ voice)[rows.item] - (rows.by_voice @ voice)[rows.voice]
         seen = normalised(seen + rows.vote(params.together)[:, None] * others)[0]
-    return rows.with_truth(seen)
+    return rows.with_truth(seen) if params.told else seen
 
 
 def blind(params: Params, rows: Rows) -> Floats:

@@ -1,7 +1,7 @@
 """Expectation-maximisation of the model of contributors: starts, passes, and the choice among hypotheses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,19 +34,23 @@ ENOUGH = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Climbed:
-    """A hypothesis after some passes: its parameters, the last sums, and the evidence for it."""
+    """A hypothesis after some passes: its parameters, the last sums, and the evidence for it.
+
+    `untold`: its parameters if no truth were known; None where none is.
+    """
 
     params: Params
     sums: Statistics
     evidence: float
+    untold: Params | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Fit(Climbed):
     """One hypothesis, fitted, with what it believes of the rows of one slice."""
 
-    found: Posterior
-    truth: Floats
+    found: Posterior = field(kw_only=True)
+    truth: Floats = field(kw_only=True)
 
 
 class RowTable(Protocol):
@@ -151,7 +155,9 @@ def fit_classes(
 
 def fit_of(one: Climbed, rows: Rows, found: Posterior) -> Fit:
     """A fit, with what it believes of the rows of a slice."""
-    return Fit(one.params, one.sums, one.evidence, found, posterior(one.params, rows, found))
+    return Fit(
+        one.params, one.sums, one.evidence, one.untold, found=found, truth=posterior(one.params, rows, found)
+    )
 
 
 def fit_table(
@@ -185,7 +191,16 @@ def fit_table(
         }
         found, left = climb(again, table, PASSES // 6), left - PASSES // 6
     found |= climb({name: fit.params for name, fit in found.items()}, table, left)
+    if table.about.known:
+        found = _untold(found, table)
     return found, _weights(list(found.values()))
+
+
+def _untold(found: dict[str, Climbed], table: RowTable) -> dict[str, Climbed]:
+    """The same fits with what they would be if no truth were known."""
+    again = {f"{name} untold": replace(fit.params, told=False) for name, fit in found.items()}
+    after = climb(again, table, PASSES // 6)
+    return {name: replace(fit, untold=after[f"{name} untold"].params) for name, fit in found.items()}
 
 
 def _weights(fits: list[Climbed]) -> Floats:

@@ -47,6 +47,7 @@ class Params:
     `counts`, `expected`, `likelihood`: labels by truth [contributor, label, truth] for either type that looks
     (2, K, C, C), rights that the population would have on these rows (K,), log-likelihoods of the types (K,
     3); None before a pass.
+    `told`: whether known truth is looked at.
     `steps`, `former`: how many passes there were, and `types` before the last of them.
     """
 
@@ -75,6 +76,7 @@ class Params:
     likelihood: Floats | None = None
     predicted: bool = True
     shared: bool = False
+    told: bool = True
     steps: int = 0
     former: Floats | None = None
 

@@ -1,6 +1,5 @@
 """Labels of some rows, and what is known of them beside: who gave them, items, credentials, the truth."""
 
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ class About(NamedTuple):
 
     `given`, `features`: how often each contributor gave each label (K, C), and its sums of features (K, p).
     `low`, `high`: smallest and largest log-probability of each class.
-    `shared`: whether some item has several labels.
+    `shared`, `known`: whether some item has several labels, and whether the truth of some row is known.
     """
 
     given: Floats
@@ -45,12 +44,13 @@ class About(NamedTuple):
     low: Floats
     high: Floats
     shared: bool
+    known: bool
 
     def plus(self, other: "About") -> "About":
         """Of both slices."""
         return About(
             self.given + other.given, self.features + other.features, np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high), self.shared or other.shared,
+            np.maximum(self.high, other.high), self.shared or other.shared, self.known or other.known,
         )  # fmt: skip
 
 
@@ -93,7 +93,8 @@ class Rows:
         """What fits start from."""
         given = by_label(self.y, self.who, self.count, self.classes)
         low, high = self.log_p.min(axis=0, initial=np.inf), self.log_p.max(axis=0, initial=-np.inf)
-        return About(given, np.asarray(self.by @ self.features), low, high, self.shared)
+        known = self.truth is not None and bool((self.truth >= 0).any())
+        return About(given, np.asarray(self.by @ self.features), low, high, self.shared, known)
 
     def thinned(self, most: int) -> Ints | None:
         """Which rows are among about so many of the whole table, items whole; None where all are."""
@@ -117,12 +118,6 @@ class Rows:
             self.log_p[which], self.y[which], self.who[which], self.count, self.features[which], item, voice,
             truth, wrong,
         )  # fmt: skip
-
-    def untold(self) -> "Rows":
-        """The same rows, with nothing known of their truth."""
-        other = copy(self)
-        other.truth = other.wrong = None
-        return other
 
     def with_truth(self, seen: Floats) -> Floats:
         """Log-probabilities of the classes, certain where the right label is known."""

@@ -49,7 +49,7 @@ def tell(rows: Rows, fits: Sequence[Fit], weights: Floats) -> Told:
     excused = np.where(several | known, 0.0, contradicted - (1 - right))
     return Told(
         worth.tally_rows(seen, said, rows.y, rows.who, rows.count, to, known),
-        told_of_crowd(single, said, *_known_items(rows, fits, weights)),
+        told_of_crowd(single, said, *known_items(rows, fits, weights)),
         np.array([right[~known].sum(), (~known).sum(), right[known].sum(), known.sum()]),
         int(contradicted.sum()),
         np.bincount(rows.who, rows.vote_weight if rows.shared else None, rows.count).astype(np.float64),
@@ -87,13 +87,17 @@ def known_rows(rows: Rows) -> Bools:
     return known if rows.truth is None else known | (rows.truth >= 0)
 
 
-def _known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Ints]:
+def known_items(rows: Rows, fits: Sequence[Fit], weights: Floats) -> tuple[Floats, Ints]:
     """What the crowd says of items whose truth is known, that truth left aside; and the truth."""
     if rows.truth is None or not (rows.truth >= 0).any():
         return np.zeros((0, rows.classes)), np.zeros(0, dtype=np.int64)
     known = np.flatnonzero(rows.truth >= 0)
     if rows.item is not None:
         known = known[np.unique(rows.item[known], return_index=True)[1]]
-    aside = rows.untold()
-    each = [posterior(fit.params, aside, e_step(fit.params, aside, fit.found)[0]) for fit in fits]
+    # By fits that nothing was known to: what taught the population would confirm itself.
+    each = []
+    for fit in fits:
+        assert fit.untold is not None
+        found = e_step(fit.untold, rows, fit.found)[0]
+        each.append(posterior(fit.untold, rows, e_step(fit.untold, rows, found)[0]))
     return mixed(weights, each)[known], np.asarray(rows.truth[known])
