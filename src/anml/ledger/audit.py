@@ -206,7 +206,8 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
     if [name for name in path if not name.startswith("pg_temp")][:1] != ["pg_catalog"]:
         yield f"the search path {', '.join(path)} puts other schemas before the server's own"
         return
-    tables = metadata.sorted_tables
+    tables, dialect = metadata.sorted_tables, connection.dialect
+    columns = [(t.name, c.name, c.type.compile(dialect).lower()) for t in tables for c in t.columns]
     indexes = {f"{table.name}_pkey": list(table.primary_key.columns) for table in tables}
     indexes |= {str(index.name): list(index.columns) for table in tables for index in table.indexes}
     indexes["event_key_key"] = [event.c.key]
@@ -215,11 +216,7 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
         "guard": GUARD,
         "names": [table.name for table in tables],
         "indexes": [f"{name} btree ({', '.join(c.name for c in own)})" for name, own in indexes.items()],
-        "columns": [
-            f"{table.name}.{column.name} {column.type.compile(connection.dialect).lower()}"
-            for table in tables
-            for column in table.columns
-        ],
+        "columns": [f"{table}.{name} {kind}" for table, name, kind in columns],
     }
     query = sa.text(_BESIDE.replace("::", "\\:\\:"))
     for table, what, name in connection.execute(query, values).all():

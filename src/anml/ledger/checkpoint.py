@@ -101,7 +101,5 @@ def seal_fault(
 
 def check_sealed(connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes]) -> None:
     """An error unless the last entry is sealed."""
-    if found := seal_fault(connection, public, origin, last):
-        raise IntegrityError(
-            f"{found}; nothing may be added until `anml ledger verify` was run and understood"
-        )
+    if why := seal_fault(connection, public, origin, last):
+        raise IntegrityError(f"{why}; nothing may be added until `anml ledger verify` was run and understood")

@@ -16,7 +16,7 @@ from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog, Record
 from anml.ledger.signing import EVERYTHING, PROPERTIES, Attestation, batch_scope, read_attestation, unwrap
 from anml.ledger.state import Where, loaded
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 
 def item_scope(batch: str, item: str) -> str:
@@ -39,7 +39,7 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
     return [tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in new.items()]
 
 
-def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
+def taken(tx: Writer, what: str, about: str, by: By) -> Event | None:
     """Sign for the records that were appended in this transaction; nothing where there are none."""
     if not tx.state.open:
         return None
@@ -115,10 +115,8 @@ def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
     state = reading.state
     weighed = {e.id: e for found in of(state, pids).values() for e in found}
-    records = (one for one in state.evidence.found if one.seq in weighed)
-    return {
-        one.seq: EvidenceEntry(weighed[one.seq], _signature(one, state.keys), one.paper) for one in records
-    }
+    known = (one for one in state.evidence.found if one.seq in weighed)
+    return {one.seq: EvidenceEntry(weighed[one.seq], _signature(one, state.keys), one.paper) for one in known}
 
 
 def _signature(record: Record, keys: Keys) -> str:

@@ -129,17 +129,15 @@ def read_public(text: str) -> bytes:
     return parse_public(text)
 
 
-def parse_public(text: str, shown: str = "") -> bytes:
+def parse_public(text: str, got: str = "") -> bytes:
     """Read a public key from `ed25519:` text alone: what a log says names no file of this machine."""
-    shown = shown or (repr(text) if len(text) <= 60 else f"{text[:20]!r}…")
+    got = got or (repr(text) if len(text) <= 60 else f"{text[:20]!r}…")
     try:
         raw = base64.b64decode(text.removeprefix("ed25519:"), validate=True)
     except ValueError:
         raw = b""
     if not text.startswith("ed25519:") or len(raw) != 32:
-        raise InputError(
-            f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {shown}"
-        )
+        raise InputError(f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {got}")
     return raw
 
 

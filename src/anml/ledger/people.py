@@ -15,7 +15,7 @@ from anml.ledger.log import Event
 from anml.ledger.reading import Reading, alias_digest, open_paper, record_digest
 from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 ACCOUNT = "account"
 PAYEE = "payee"
@@ -110,9 +110,8 @@ def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        unseal(unseal(ring.master, wrapped, f"key/{pid}"), sealed, f"person/{pid}")
-    )
+    key = unseal(ring.master, wrapped, f"key/{pid}")
+    found: dict[str, Any] = json.loads(unseal(key, sealed, f"person/{pid}"))
     return found
 
 
@@ -134,7 +133,7 @@ def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
     return alias_digest(handle, pid, salt)
 
 
-def change_email(tx: Writer, pid: str, email: str, by: str | None) -> Event:
+def change_email(tx: Writer, pid: str, email: str, by: By) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
     body = {"record": store_profile(tx, pid, profile(tx.reading, tx.ring, pid) | {"email": email})}
@@ -192,7 +191,7 @@ def texts(
     return {name: attached_values(connection, ring, pid, name).get("text", "") for pid, name in papers}
 
 
-def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
+def erase(ledger: Ledger, pid: str, reason: str, by: By = None) -> list[str]:
     """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 
     def work(tx: Writer) -> None:

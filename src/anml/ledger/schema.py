@@ -112,15 +112,13 @@ def version(connection: sa.Connection) -> int:
     return int(value or 0)
 
 
-def check_version(found: int) -> None:
+def check_version(have: int) -> None:
     """Refuse a ledger of another version."""
-    if found > VERSION:
+    if have > VERSION:
+        raise UnsupportedError(f"this ledger has schema {have}, which is newer than this program's {VERSION}")
+    if 0 < have < VERSION:
         raise UnsupportedError(
-            f"this ledger has schema {found}, which is newer than this program's {VERSION}"
-        )
-    if 0 < found < VERSION:
-        raise UnsupportedError(
-            f"this ledger has schema {found}, without signatures of staff; this program needs {VERSION}, so "
+            f"this ledger has schema {have}, without signatures of staff; this program needs {VERSION}, so "
             "keep it for reading with the program that made it, and make a new one"
         )
 

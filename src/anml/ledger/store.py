@@ -1,7 +1,6 @@
 """A ledger: a database, its keys, a clock and a source of identifiers, all handed in."""
 
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,11 +36,6 @@ def utc_now() -> datetime:
 def random_id() -> str:
     """128 random bits: says nothing about who it stands for."""
     return "c" + secrets.token_hex(16)
-
-
-def is_id(text: str) -> bool:
-    """Whether a text has the shape of such an identifier."""
-    return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
 
 
 @dataclass(frozen=True)

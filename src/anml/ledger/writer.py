@@ -1,12 +1,11 @@
 """Appends to the log inside one transaction: checked by the state machine, signed, and sealed at the end."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import ConflictError
-from anml.core.identifiers import staff_id
 from anml.ledger import audit, checkpoint, kinds
 from anml.ledger.log import GENESIS, Event, encode, moment, newest, signed_bytes, stamp
 from anml.ledger.reading import Reading
@@ -17,11 +16,14 @@ from anml.ledger.state import State
 if TYPE_CHECKING:
     from anml.ledger.store import Ledger
 
+# Who takes a step, by their staff identifier; None is whoever acts here.
+By: TypeAlias = str | None
+
 
 class Writer:
     """Goes on from a ledger that was read and verified; rows are gathered, and every read flushes them first.
 
-    `by` of None is who acts here, and `prev` the last hash.
+    `prev` is the last hash.
     """
 
     def __init__(self, connection: sa.Connection, ledger: "Ledger") -> None:
@@ -65,9 +67,9 @@ class Writer:
         self.flush()
         return self._connection
 
-    def who(self, by: str | None) -> str:
+    def who(self, by: By) -> str:
         """One spelling of who acts; by default whoever acts here."""
-        return staff_id(by) if by is not None else self.ledger.signers.acting(self.state.staff)
+        return self.ledger.signers.acting(self.state.staff, by)
 
     def append(
         self, kind: str, key: str, subject: str, body: dict[str, Any], settlement: str = "", by: str = ""

@@ -86,11 +86,7 @@ def answer(
 
 @disputes.command("resolve")
 @at_desk("by", "yes", "dry_run")
-def resolve(
-    at: Desk,
-    settlement: Settlement,
-    contributor: Contributor,
-) -> None:
+def resolve(at: Desk, settlement: Settlement, contributor: Contributor) -> None:
     """Post the correction of an answer, as a second person."""
     sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
     content = at.book.rehearse(lambda tx: ledger.steps.resolution(tx, sid, pid, at.by))

@@ -147,7 +147,4 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     # A name with many blanks could look like several cells.
     table = [[" ".join(printable(str(cell)).split()) for cell in row] for row in (header, *rows)]
     widths = [max(cell_len(row[i]) for row in table) for i in range(len(header))]
-    return [
-        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
+    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in table]

@@ -30,10 +30,8 @@ def replay(at: Desk, who: Annotated[str, arg("The contributor.", metavar="WHO")]
     steps, now = people.reputation.replay_history(at.book, pid, at.domain, policy=at.read_policy())
     rows = [(s["at"][:19], s["source"], s["batch"], f"{s['quality']:.3f}", f"{s['r']:.3f}") for s in steps]
     rows.append(("now", "", "", "", f"{now.r:.3f}"))
-    at.show(
-        {"contributor": pid, "domain": at.domain, "steps": steps, "now": now._asdict()},
-        columns(("at", "source", "batch", "quality", "r"), rows),
-    )
+    value = {"contributor": pid, "domain": at.domain, "steps": steps, "now": now._asdict()}
+    at.show(value, columns(("at", "source", "batch", "quality", "r"), rows))
 
 
 @app.command("add")
@@ -104,15 +102,14 @@ def show_one(at: Desk, pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
     s, profile, records, names = people.reputation.get_contributor(at.book, pid, at.domain, at.read_policy())
     value = plain(s) | {"profile": profile, "records": [record._asdict() for record in records]}
+    name, accounts = profile.get("name") or names.get(pid, ""), ", ".join(profile.get("accounts", []))
     lines = [
-        f"{profile.get('name') or names.get(pid, '')} ({pid}) since {s.since[:10]}; "
-        f"{', '.join(profile.get('accounts', [])) or 'no account known'}",
+        f"{name} ({pid}) since {s.since[:10]}; {accounts or 'no account known'}",
         f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
         f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
-        *(
-            f"entry {e.id}: {e.kind} by {names.get(e.issuer, e.issuer)} ({e.vouched}) about {e.scope}"
-            for e in records
-        ),
     ]
+    for e in records:
+        by = names.get(e.issuer, e.issuer)
+        lines.append(f"entry {e.id}: {e.kind} by {by} ({e.vouched}) about {e.scope}")
     lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []
     at.show(value, lines)

@@ -75,9 +75,7 @@ def settle(
         _draft(at, run, terms, manifest)
 
 
-def _paid(
-    by: str | None, pool: str | None, per_label: str | None, currency: str | None
-) -> "pay.settle.Terms":
+def _paid(by: Some, pool: Some, per_label: Some, currency: Some) -> "pay.settle.Terms":
     """What is paid: a pool, or a rate per label; one of the two is given."""
     if (pool is None) == (per_label is None) or currency is None:
         raise InputError("give the run with --currency, and --pool or --per-label")

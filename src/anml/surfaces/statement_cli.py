@@ -170,10 +170,7 @@ def _close(at: Desk, batch: str, contributor: list[str] | None, paid: bool) -> N
 
 def _show_batch(at: Desk, batch: Any, more: dict[str, Any]) -> None:
     names, paid = people.names.names_of(at.book), [item._asdict() for item in batch.payments]
-    rows = [
-        (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
-        for item in batch.payments
-    ]
+    rows = [(names.get(p.pid, p.pid), show_minor(p.amount, batch.currency), p.state) for p in batch.payments]
     lines = columns(("contributor", batch.currency, "state"), rows)
     lines += [
         f"{names.get(pid, pid)}  is paid again, as {who} recorded that it came back: ask the bank first"

@@ -72,10 +72,7 @@ def checkpoint(
 
 
 @at_desk()
-def watch(
-    at: Desk,
-    to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
-) -> None:
+def watch(at: Desk, to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")]) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     found = ledger.verify.watch(at.book, to)
     older = counted(found.compared, "older checkpoint")

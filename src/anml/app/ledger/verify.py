@@ -108,9 +108,8 @@ _WHEN = "%Y%m%dT%H%M%SZ"
 def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
     """Entries that are dated earlier than the log was last seen without them."""
     latest: dict[int, datetime] = {}
-    for known in filter(
-        None, (re.fullmatch(r"(\d{12})-([\dT]{15}Z)-[\da-f]{16}\.txt", name) for name in names)
-    ):
+    matches = (re.fullmatch(r"(\d{12})-([\dT]{15}Z)-[\da-f]{16}\.txt", name) for name in names)
+    for known in filter(None, matches):
         # What is no day is nobody's checkpoint.
         with suppress(ValueError):
             size, seen = int(known[1]), datetime.strptime(known[2], _WHEN).replace(tzinfo=UTC)

@@ -28,7 +28,7 @@ from anml.ledger.signing import EVERYTHING, batch_scope
 from anml.ledger.standing import GOOD_GOLD, add_scores, peers, standings
 from anml.ledger.state import Where
 from anml.ledger.store import Ledger
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 # Names the ledger's v and r have in the table of an audit.
 COLUMNS = ("verification", "reputation")
@@ -110,13 +110,8 @@ def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFra
         who = counted(len(found.unknown), "contributor is", "contributors are")
         first = f"the first {found.unknown[0]!r}: nobody vouches for them, and they start as new"
         warnings.append(f"{who} not in the ledger, {first}")
-    return source._replace(
-        table=replace(source.table, frame=frame),
-        roles=source.roles | {name: name for name in COLUMNS},
-        notes=[*source.notes, note],
-        warnings=warnings,
-        about_v="",
-    )
+    table, roles = replace(source.table, frame=frame), source.roles | {name: name for name in COLUMNS}
+    return _with_note(source, note)._replace(table=table, roles=roles, warnings=warnings, about_v="")
 
 
 def _with_note(source: Source, note: str) -> Source:
@@ -124,9 +119,8 @@ def _with_note(source: Source, note: str) -> Source:
 
 
 def with_signals(
-    where: Where, rows: pl.DataFrame, at: str, domain: str = "default",
-    policy: Policy | None = None,
-) -> pl.DataFrame:  # fmt: skip
+    where: Where, rows: pl.DataFrame, at: str, domain: str = "default", policy: Policy | None = None
+) -> pl.DataFrame:
     """Add verification, reputation, level and evidence (entries' numbers) to contributor, item and batch."""
     policy, now = policy or Policy(), seconds(at)
     known = standings(where, at, domain, policy)
@@ -167,7 +161,7 @@ class Import:
     agreement: bool = False
     policy: Policy | None = None
     names: bool = False
-    by: str | None = None
+    by: By = None
 
 
 class Imported(NamedTuple):
@@ -224,9 +218,8 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
 
 
 def _contributions(
-    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str,
-    domain: str,
-) -> None:  # fmt: skip
+    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str, domain: str
+) -> None:
     counts = Counter[str]()
     for name, rows in found.rows["contributor"].value_counts().iter_rows():
         counts[pids[name]] += rows
@@ -256,13 +249,10 @@ def _with_standing(
 
 def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[Record]:
     """Evidence as the platform recorded it; a label that a reviewer fixed was accepted as it now is."""
-    return [
-        Record(
-            kind="review-accepted" if row["kind"] == "fixed" else row["kind"],
-            pid=pids[row["contributor"]],
-            issuer=pids.get(row["issuer"], f"{source}: {row['issuer']}"),
-            at=row["at"] or "",
-            scope=evidence.item_scope(batch, row["item"]),
-        )
-        for row in found.evidence.iter_rows(named=True)
-    ]
+    made = []
+    for row in found.evidence.iter_rows(named=True):
+        kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
+        issuer = pids.get(row["issuer"], f"{source}: {row['issuer']}")
+        scope = evidence.item_scope(batch, row["item"])
+        made.append(Record(kind, pids[row["contributor"]], issuer, row["at"] or "", scope))
+    return made

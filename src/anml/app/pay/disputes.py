@@ -22,7 +22,7 @@ from anml.ledger.money_parts import Answer, Disputes, Settlement, read_manifest
 from anml.ledger.reading import Reading
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
@@ -32,16 +32,14 @@ def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -
         found = [d for d in found if not (open_only and d.closed)]
         papers = {(d.pid, name) for d in found for name in (d.paper, d.answer_paper)}
         words = people.texts(connection, ledger.keys, papers)
-    return [
-        {"settlement": d.settlement, "contributor": d.pid, **shown}
-        for d, shown in zip(found, disputes_shown(found, words), strict=True)
-    ]
+    shown = zip(found, disputes_shown(found, words), strict=True)
+    return [{"settlement": d.settlement, "contributor": d.pid, **one} for d, one in shown]
 
 
 @written
 def open_dispute(
     tx: Writer, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
-    as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
+    as_staff: bool = False, by: By = None, signed: Mapping[str, str] | None = None,
 ) -> tuple[str, Event]:  # fmt: skip
     """Freeze what a contributor has held; theirs, unless `as_staff`, and whole in what they `signed`."""
     if signed is not None:
@@ -55,26 +53,25 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
     """An appeal that a contributor signed, from a file; the ledger checks the signature when taking it in."""
     try:
         found = json.loads(read_text(path, "appeal"))
-        made = {name: found[name] for name in _APPEAL}
+        made = {name: found[name] for name in _SAID}
     except (ValueError, KeyError, TypeError, RecursionError):
         made = {}
     if not made or not all(isinstance(value, str) for value in made.values()):
-        raise InputError(
-            f"{path} is no appeal: a JSON object with the texts {', '.join(_APPEAL)} was expected"
-        )
+        raise InputError(f"{path} is no appeal: a JSON object with the texts {', '.join(_SAID)} was expected")
     if (made["settlement"], made["contributor"]) != (sid, pid):
         raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
     raw = parse_public(made["public"])
     return made | {"key": sha256(raw)[:16], "signed": made["signature"]}
 
 
-_APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
+# What an appeal says.
+_SAID = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
 
 
 @written
 def answer(
     tx: Writer, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
-    by: str | None = None,
+    by: By = None,
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
     given = Answer(outcome, reason, tx.who(by), correction, text)
@@ -83,9 +80,7 @@ def answer(
 
 
 @written
-def resolve(
-    tx: Writer, sid: str, pid: str, *, by: str | None = None, seen: str | None = None
-) -> tuple[Event, str]:
+def resolve(tx: Writer, sid: str, pid: str, *, by: By = None, seen: str | None = None) -> tuple[Event, str]:
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
     check_seen(seen, resolution, tx, sid, pid, by)
     # A contributor may dispute twice; each time is its own step.

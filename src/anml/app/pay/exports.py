@@ -55,9 +55,8 @@ def pain001(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]], debtor:
             raise InputError(f"contributor {item.pid} lacks an IBAN or a name in Latin letters")
         transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
         _leaves(transfer, {"PmtId/EndToEndId": payment_id(batch, item)})
-        _leaves(transfer, {"Amt/InstdAmt": show_minor(item.amount, batch.currency)}).set(
-            "Ccy", batch.currency
-        )
+        amount = _leaves(transfer, {"Amt/InstdAmt": show_minor(item.amount, batch.currency)})
+        amount.set("Ccy", batch.currency)
         _leaves(transfer, {
             **_agent("CdtrAgt", known.get("bic")), "Cdtr/Nm": bank_name(known["name"]),
             "CdtrAcct/Id/IBAN": known["iban"], "RmtInf/Ustrd": f"Data contributions, batch {batch.id}",
@@ -90,13 +89,9 @@ def _leaves(parent: ElementTree.Element, texts: Mapping[str, str]) -> ElementTre
     return found
 
 
-_ACCOUNTS = {
-    "source": "Expenses:Data",
-    "funding": "Liabilities:Funding",
-    "held": "Liabilities:Held",
-    "payable": "Liabilities:Payable",
-    "clearing": "Liabilities:Clearing",
-    "paid": "Assets:Bank",
+_OWED = ("funding", "held", "payable", "clearing")
+_ACCOUNTS = {"source": "Expenses:Data", "paid": "Assets:Bank"} | {
+    n: f"Liabilities:{n.title()}" for n in _OWED
 }
 
 

@@ -22,7 +22,7 @@ from anml.ledger.log import Event
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 # What a payee must have given before a rail can pay them.
 RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban")}
@@ -39,7 +39,7 @@ class Payout(NamedTuple):
 
 
 def create(
-    ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
+    ledger: Ledger, batch: str, currency: str, by: By = None, threshold: int = 0, rail: str = "csv",
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
     listed: Mapping[str, int] | None = None,
 ) -> Payout:  # fmt: skip
@@ -151,9 +151,8 @@ def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) ->
 
 @written
 def close(
-    tx: Writer, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
-    seen: str | None = None,
-) -> PayoutBatch:  # fmt: skip
+    tx: Writer, batch: str, pids: list[str] | None, *, paid: bool, by: By = None, seen: str | None = None
+) -> PayoutBatch:
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
     check_seen(seen, came_back, tx, batch, pids or [], by)
     found = tx.verified().state.payouts.get(batch)
@@ -163,7 +162,7 @@ def close(
 
 
 @written
-def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
+def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: By = None) -> list[int]:
     """Propose names and bank details of contributors, all or none; the numbers that another confirms."""
     checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
     values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
@@ -172,7 +171,7 @@ def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: str | None
 
 
 @written
-def set_email(tx: Writer, pid: str, email: str, by: str | None = None) -> Event:
+def set_email(tx: Writer, pid: str, email: str, by: By = None) -> Event:
     """Change where somebody is written to."""
     return people.change_email(tx, pid, _one_line(email), by)
 

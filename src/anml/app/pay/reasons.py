@@ -52,13 +52,10 @@ def reasons(
     found = _about_labels(line) + _about_rows(line, made) + _decided(scene, line)
     if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
-    if line["newcomer"]:
-        if made["rules"]["newcomer_cap"] < UNIT:
-            found.append(
-                "New contributors together get at most a set part of the pool while there are others."
-            )
-        if standing.newcomer and amounts["held"]:
-            found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
+    if line["newcomer"] and made["rules"]["newcomer_cap"] < UNIT:
+        found.append("New contributors together get at most a set part of the pool while there are others.")
+    if line["newcomer"] and standing.newcomer and amounts["held"]:
+        found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
     if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
@@ -86,11 +83,8 @@ def _about_labels(line: Mapping[str, Any]) -> list[str]:
     """What the run found of somebody's labels: how many are right, how sure that is, and what goes wrong."""
     found = []
     for one in line.get("judged", []):
-        said = [
-            text.format(*(number / UNIT for number in one[name]))
-            for name, text in _ESTIMATED.items()
-            if one.get(name)
-        ]
+        figures = [(text, one[name]) for name, text in _ESTIMATED.items() if one.get(name)]
+        said = [text.format(*(number / UNIT for number in numbers)) for text, numbers in figures]
         if said:
             found.append("; ".join(said) + ".")
         if mostly := one.get("mostly"):

@@ -25,7 +25,7 @@ from anml.ledger.money_parts import Settlement, Settlements
 from anml.ledger.rules_money import one_line, returned
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Terms:
 
     pool: int
     currency: str
-    by: str | None
+    by: By
     weight: str | None = None
     rules: Rules = field(default_factory=Rules)
     window_days: int = 14
@@ -165,9 +165,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
     place = place_id(source)
     found = people.register(tx, place, rest)
     # Who registers people writes their records too: a changed program could let one's work be another's.
-    listed = {
-        (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
-    }
+    listed = {(known.resolve(pid), one) for pid, who in profiles.items() for one in who.get("accounts", [])}
     recorded = set(map(known.resolve, profiles))
     for name, pid in found.items():
         if pid in recorded and (pid, f"{place}:{name}") not in listed:
@@ -176,9 +174,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
 
 
 @written
-def approve(
-    tx: Writer, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None
-) -> Event:
+def approve(tx: Writer, sid: str, by: By = None, *, because: str = "", seen: str | None = None) -> Event:
     """Approve a draft, if it is what was `seen`; `because` is why some get less than their rows say."""
     check_seen(seen, approval, tx, sid, by)
     return book.approve(tx, sid, by, because)
@@ -205,7 +201,7 @@ class Releases(NamedTuple):
 
 @written
 def release(
-    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
+    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: By = None,
     hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
 ) -> Releases:  # fmt: skip
     """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.

@@ -9,7 +9,6 @@ from anml.app.ledger.verify import verified, verifier
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
 from anml.core.canonical import Tree, canonical
 from anml.core.errors import InputError
-from anml.core.identifiers import staff_id
 from anml.core.manifest import head, line_tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
@@ -56,9 +55,7 @@ class Scene:
         papers |= {(pid, one.body["paper"]) for (s, pid), one in self.asked.kept.items() if s == sid}
         self.words = people.texts(reading.connection, ledger.ring, papers)
         self.profiles = people.profiles(reading, ledger.ring)
-        self.issuer = state.staff.member(
-            staff_id(by) if by is not None else ledger.signers.acting(state.staff)
-        )
+        self.issuer = state.staff.member(ledger.signers.acting(state.staff, by))
         every = [e for each in self.own.values() for e in each]
         self.covers = _covers(reading, every)
         signed = {one.by for one, _ in self.covers.values()} | {e.by for e in every} | {self.issuer.name}

@@ -12,7 +12,7 @@ from anml.ledger import evidence, people, two_people
 from anml.ledger.kinds import ERASED
 from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 NEEDED = ("source", "account", "contributor")
 
@@ -29,9 +29,7 @@ def read_identity_map(path: Path) -> list[tuple[str, str]]:
 
 
 @written
-def map_accounts(
-    tx: Writer, pairs: list[tuple[str, str]], by: str | None = None
-) -> tuple[dict[str, str], list[int]]:
+def map_accounts(tx: Writer, pairs: list[tuple[str, str]], by: By = None) -> tuple[dict[str, str], list[int]]:
     """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
     known = {}
     for owner in sorted({owner for _, owner in pairs if ":" in owner}):
@@ -54,7 +52,7 @@ def map_accounts(
 REASON = "request"
 
 
-def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> dict[str, Any]:
+def erase(ledger: Ledger, pid: str, *, by: By = None, anyway: bool = False) -> dict[str, Any]:
     """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it.
 
     What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.

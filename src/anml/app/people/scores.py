@@ -14,7 +14,7 @@ from anml.intake.contributions import Contributions, last_reviews
 from anml.ledger.evidence import taken
 from anml.ledger.standing import Score, add_scores, item_mark
 from anml.ledger.store import Ledger
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 SCHEMA = {"contributor": pl.String, "source": pl.String, "item": pl.String, "right": pl.Float64}
 # Labels by others that an item needs before agreement with them says anything.
@@ -26,9 +26,8 @@ def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collect
     last = last_reviews(found.evidence, pl.col("issuer").is_in(sorted(reviewers)))
     # What a reviewer had to fix was not right.
     reviewed = _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
-    return pl.concat([gold(found.rows), reviewed, _consensus(found.rows, peers)]).sort(
-        "contributor", "source", "item"
-    )
+    judged = pl.concat([gold(found.rows), reviewed, _consensus(found.rows, peers)])
+    return judged.sort("contributor", "source", "item")
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -121,7 +120,7 @@ def fresh_scores(
 
 
 def add_run(
-    ledger: Ledger, folder: Path, source: str | None = None, domain: str = "default", by: str | None = None
+    ledger: Ledger, folder: Path, source: str | None = None, domain: str = "default", by: By = None
 ) -> int:
     """Record the held-out quality of a run; the same rows count once, whatever run they are in."""
     run = read_run(folder)
