@@ -218,6 +218,5 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
         "indexes": [f"{name} btree ({', '.join(c.name for c in own)})" for name, own in indexes.items()],
         "columns": [f"{table}.{name} {kind}" for table, name, kind in columns],
     }
-    query = sa.text(_BESIDE.replace("::", "\\:\\:"))
-    for table, what, name in connection.execute(query, values).all():
+    for table, what, name in connection.execute(sa.text(_BESIDE.replace("::", "\\:\\:")), values).all():
         yield f"the {what} {name} of {table} is none of the ledger's"

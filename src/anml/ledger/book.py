@@ -80,8 +80,7 @@ def release(
     for pid, r in sorted(reputations.items()):
         if held.get(pid) and pid not in waiting:
             # Nothing held means nothing to do, so a repeat has no effect; the key only has to be new.
-            key = f"release/{sid}/{pid}/{tx.next_seq}"
-            made.append(tx.append(kinds.RELEASED, key, pid, {"r": r}, sid))
+            made.append(tx.append(kinds.RELEASED, f"release/{sid}/{pid}/{tx.next_seq}", pid, {"r": r}, sid))
     for pid, body in sorted((kept or {}).items()):
         tx.append(kinds.KEPT, f"keep/{sid}/{pid}/{tx.next_seq}", pid, body, sid)
     if made or kept:
@@ -194,8 +193,7 @@ def send(
 def close(tx: Writer, batch: str, pids: Collection[str], by: By, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
     tx.verified()
-    found = tx.state.payouts.get(batch)
-    payments = {payment.pid: payment for payment in found.payments}
+    payments = {payment.pid: payment for payment in tx.state.payouts.get(batch).payments}
     kind = kinds.PAID if paid else kinds.FAILED
     made = []
     for pid in sorted(pids):

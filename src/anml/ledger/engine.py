@@ -147,9 +147,7 @@ def _scrub_sqlite(connection: sa.Connection) -> list[str]:
 
 def sqlite_path(url: sa.URL) -> Path | None:
     """The file of a SQLite ledger; None for a server."""
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    return Path(url.database)
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
 
 
 def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:

@@ -34,8 +34,7 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
         # The key is a hash of the record, so the same key is the same record.
         name = f"evidence/{digest({**body, 'pid': record.pid, 'sealed': ''})[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
-    known = tx.reading.keys
-    new = {key: about for key, about in bodies.items() if key not in known}
+    new = {key: about for key, about in bodies.items() if key not in tx.reading.keys}
     return [tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in new.items()]
 
 
@@ -142,8 +141,7 @@ def _subjects(tx: Writer, said: Attestation) -> list[tuple[str, str]]:
             pids = [pid for pid, own in given.items() if value in (batch for batch, _ in own)]
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")
-            gone = tx.state.people.erased
-            found += [(pid, batch_scope(value)) for pid in pids if pid not in gone]
+            found += [(pid, batch_scope(value)) for pid in pids if pid not in tx.state.people.erased]
     return found
 
 

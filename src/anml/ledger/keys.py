@@ -37,8 +37,7 @@ class KeyRing:
 
     def handle(self, namespace: str, value: str) -> str:
         """A keyed fingerprint finds a name again; without the master key nobody tests guesses against it."""
-        message = f"{namespace}\x00{value}".encode()
-        return hmac.new(self.master, message, hashlib.sha256).hexdigest()
+        return hmac.new(self.master, f"{namespace}\x00{value}".encode(), hashlib.sha256).hexdigest()
 
 
 def create_keys(folder: Path, origin: str) -> KeyRing:

@@ -13,6 +13,8 @@ from anml.core.money import LARGEST
 from anml.ledger.schema import event
 
 GENESIS = "0" * 64
+# What of an entry stands beside its bytes as well, to be found by.
+COLUMNS = ("seq", "kind", "key", "subject", "at")
 
 
 class Posting(NamedTuple):

@@ -43,14 +43,12 @@ def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]
         rows[person_key].append({"pid": pid, "wrapped": wrapped})
         rows[person].append({"pid": pid, "sealed": sealed})
         rows[alias].append({"handle": handle, "pid": pid, "salt": salt})
-        account = alias_digest(handle, pid, salt)
-        body = {"record": record_digest(pid, wrapped, sealed), "account": account}
+        body = {"record": record_digest(pid, wrapped, sealed), "account": alias_digest(handle, pid, salt)}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
-    people = tx.state.people
-    return {name: people.resolve(known[handle]) for name, handle in handles.items()}
+    return {name: tx.state.people.resolve(known[handle]) for name, handle in handles.items()}
 
 
 def lookup_all(where: Reading, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
@@ -170,9 +168,7 @@ def attach_values(tx: Writer, pid: str, values: dict[str, Any]) -> Paper:
 def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> bytes | None:
     """A paper by its hash; None after erasure."""
     sealed = _sealed(connection, pid, name)
-    if sealed is None:
-        return None
-    return open_paper(ring, pid, name, _wrapped(connection, pid), sealed)
+    return None if sealed is None else open_paper(ring, pid, name, _wrapped(connection, pid), sealed)
 
 
 def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
@@ -222,8 +218,7 @@ def delete(tx: Writer, pid: str) -> None:
 
 def _wrapped(connection: sa.Connection, pid: str) -> bytes:
     """Somebody's own key, as the ledger's wraps it."""
-    query = sa.select(person_key.c.wrapped).where(person_key.c.pid == pid)
-    wrapped: bytes | None = connection.scalar(query)
+    wrapped: bytes | None = connection.scalar(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid))
     if wrapped is None:
         raise ConflictError(f"contributor {pid} was erased")
     return wrapped

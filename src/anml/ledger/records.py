@@ -55,8 +55,7 @@ class Balances:
         for account, currency, settlement, amount in connection.execute(query):
             key = account_of(Posting(account, currency, 0), settlement)
             sums[key] = sums.get(key, 0) + int(amount)
-        every = sums.keys() | self._known.keys()
-        return any(sums.get(key, 0) != self._known.get(key, 0) for key in every)
+        return any(sums.get(key, 0) != self._known.get(key, 0) for key in sums.keys() | self._known.keys())
 
     def accounts(self, *names: str) -> list[Account]:
         """These accounts by currency and settlement."""
@@ -192,14 +191,12 @@ class Trail:
         if e.kind in (kinds.STAFF_ADDED, kinds.STAFF_RENEWED, kinds.PROPOSED):
             if e.body.get("step", e.kind) in (kinds.STAFF_ADDED, kinds.STAFF_RENEWED):
                 self.staff.append(e.seq)
-            return
-        if e.kind in (kinds.RELEASED_ALL, kinds.APPROVED):
+        elif e.kind in (kinds.RELEASED_ALL, kinds.APPROVED):
             self.covers.update(dict.fromkeys(self._open, e.seq))
             self._open = []
-            return
-        self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
-        if e.kind != kinds.CREDITED and not e.by:
-            self._open.append(e.seq)
+        else:
+            self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
+            self._open += [e.seq] if e.kind != kinds.CREDITED and not e.by else []
 
 
 class Holdings:

@@ -96,8 +96,7 @@ def _resolved(state: State, e: Event) -> list[Posting]:
 
 def check_bound(state: State, found: Settlement, pid: str, correction: int) -> None:
     """A correction takes no more than is held, and all of them together add no more than the pool was."""
-    held = state.balances.get(f"held:{pid}", found.currency, found.id)
-    if held + correction < 0:
+    if state.balances.get(f"held:{pid}", found.currency, found.id) + correction < 0:
         raise ConflictError(f"the correction {correction} is more than what is held in {found.id}")
     most = found.pool - state.disputes.added.get(found.id, 0)
     if correction > most:

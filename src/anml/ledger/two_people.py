@@ -46,8 +46,7 @@ def confirm(tx: Writer, number: int, by: By) -> Event:
     step = found.body["step"]
     added = _CARRY_OUT[step](tx, found) if step in _CARRY_OUT else {}
     body = {**found.body["body"], "proposal": number, **added}
-    key = f"proposal/{number}/confirmed"
-    return tx.append(step, key, found.subject, body, found.settlement, tx.who(by))
+    return tx.append(step, f"proposal/{number}/confirmed", found.subject, body, found.settlement, tx.who(by))
 
 
 def _paper(tx: Writer, found: Event) -> dict[str, Any]:
@@ -82,8 +81,7 @@ def _map(tx: Writer, found: Event) -> dict[str, Any]:
     account = people.add_alias(tx, people.ACCOUNT, f"{source}\x00{name}", pid)
     old = people.profile(tx.reading, tx.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
-    record = people.store_profile(tx, pid, {**old, "accounts": accounts})
-    return {"record": record, "account": account}
+    return {"record": people.store_profile(tx, pid, {**old, "accounts": accounts}), "account": account}
 
 
 def _erase(tx: Writer, found: Event) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import ConflictError
 from anml.ledger import audit, checkpoint, kinds
-from anml.ledger.log import GENESIS, Event, encode, moment, newest, signed_bytes, stamp
+from anml.ledger.log import COLUMNS, GENESIS, Event, encode, moment, newest, signed_bytes, stamp
 from anml.ledger.reading import Reading
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import signature
@@ -21,10 +21,7 @@ By: TypeAlias = str | None
 
 
 class Writer:
-    """Goes on from a ledger that was read and verified; rows are gathered, and every read flushes them first.
-
-    `prev` is the last hash.
-    """
+    """Goes on from a ledger that was read and verified; rows are gathered, and a read flushes them first."""
 
     def __init__(self, connection: sa.Connection, ledger: "Ledger") -> None:
         self._connection, self.ledger, self.ring = connection, ledger, ledger.ring
@@ -88,22 +85,17 @@ class Writer:
         if key in self.reading.keys:
             raise ConflictError(f"the key {key!r} was used before for another entry")
         if by:
-            member = self.state.signer(made)
-            signer = self.ledger.signers.find(by, member.public)
+            signer = self.ledger.signers.find(by, self.state.signer(made).public)
             made = made._replace(sig=signature(signer, signed_bytes(made)))
         entry = encode(made)
         made = made._replace(hash=leaf_hash(entry))
         self.state.accept(made)
         self.reading.took(made)
         self._seq, self.prev = made.seq, made.hash.hex()
-        self._events.append(
-            {"seq": made.seq, "kind": kind, "key": key, "subject": subject, "at": at, "entry": entry,
-             "hash": made.hash}
-        )  # fmt: skip
-        self._postings += [
-            {"seq": made.seq, "line": line, "settlement": settlement, **item._asdict()}
-            for line, item in enumerate(made.postings)
-        ]
+        columns = {name: getattr(made, name) for name in COLUMNS}
+        self._events.append({**columns, "entry": entry, "hash": made.hash})
+        place = {"seq": made.seq, "settlement": settlement}
+        self._postings += [{**place, "line": n, **item._asdict()} for n, item in enumerate(made.postings)]
         return made
 
     def _check_clock(self, kind: str, body: dict[str, Any]) -> None:
@@ -138,8 +130,7 @@ class Writer:
     def keep(self, kind: str, body: bytes) -> str:
         """Keep a document by its hash, which is returned."""
         name = sha256(body)
-        known = self.connection.scalar(sa.select(document.c.kind).where(document.c.sha256 == name))
-        if known is None:
+        if self.connection.scalar(sa.select(document.c.kind).where(document.c.sha256 == name)) is None:
             self._connection.execute(sa.insert(document).values(sha256=name, kind=kind, body=body))
         return name
 

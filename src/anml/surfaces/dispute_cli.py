@@ -99,14 +99,12 @@ def resolve(at: Desk, settlement: Settlement, contributor: Contributor) -> None:
         f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
         f"{content['currency']} more, on top of {held} held.",
     ]
-    seen = at.agreed(content, lines)
-    made, currency = pay.disputes.resolve(at.book, sid, pid, by=at.by, seen=seen)
+    made, currency = pay.disputes.resolve(at.book, sid, pid, by=at.by, seen=at.agreed(content, lines))
     shown = people.names.names_of(at.book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
     posted = made.body["correction"]
     value = {"entry": made.seq, "correction": posted, "by": made.by, "dry_run": at.dry_run}
-    amount = f"{show_money(posted, currency)} {currency}"
-    at.show(value, [f"{done} a correction of {amount} for {shown}."])
+    at.show(value, [f"{done} a correction of {show_money(posted, currency)} {currency} for {shown}."])
 
 
 @disputes.command("reverse")
@@ -125,5 +123,4 @@ def reverse(
     lines, done, names = ["Would propose it."], False, people.names.names_of(at.book)
     if not at.dry_run:
         lines, done = at.proposed([made.seq], f"{amount} back from {names.get(pid, pid)}")
-    value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}
-    at.show(value, lines)
+    at.show({"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}, lines)

@@ -51,8 +51,7 @@ def settle(
     if sum(name is not None for name in (run, approve, release, withdraw)) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     if release is not None:
-        decided = {"hold": hold or [], "pay": pay or [], "because": because}
-        _release(at, people.names.exact(release), decided)
+        _release(at, people.names.exact(release), {"hold": hold or [], "pay": pay or [], "because": because})
     elif approve is not None:
         _approve(at, people.names.exact(approve), because)
     elif withdraw is not None:
@@ -94,11 +93,11 @@ def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None
     warn(made.warnings)
     names = people.names.names_of(at.book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
-    order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
+
     rows = [
         (names.get(pid, pid), lines[pid]["rows"], lines[pid]["kept"], f"{made.amounts[pid][1] / UNIT:.4%}",
          show_money(made.amounts[pid][0], terms.currency), marks(lines[pid]))
-        for pid in order
+        for pid in sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     ]  # fmt: skip
     value = {
         "settlement": made.id, "state": "rehearsed" if at.dry_run else "drafted", "manifest": made.sha256,

@@ -164,8 +164,7 @@ def _close(at: Desk, batch: str, contributor: list[str] | None, paid: bool) -> N
             for item in content["payments"]
         ]
         seen = at.agreed(content, lines)
-    done = pay.payout.close(at.book, batch, chosen, paid=paid, by=at.by, seen=seen)
-    _show_batch(at, done, {})
+    _show_batch(at, pay.payout.close(at.book, batch, chosen, paid=paid, by=at.by, seen=seen), {})
 
 
 def _show_batch(at: Desk, batch: Any, more: dict[str, Any]) -> None:
@@ -240,14 +239,13 @@ _PART = ("head", "line", "place", "lines", "line_path")
 def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
     """All that an outsider needs to check one statement: no anml, no database, no network."""
     proof = statement["proof"]
-    program = files("anml.surfaces") / "templates" / "verify_statement.py"
     made: dict[str, bytes | str] = {
         "statement.json": signed,
         "statement.html": statement_html(statement),
         "manifest-part.json": canonical({name: proof[name] for name in _PART}) + b"\n",
         "checkpoint.txt": proof["checkpoint"],
         "log.pub": public_key + "\n",
-        "verify.py": program.read_bytes(),
+        "verify.py": (files("anml.surfaces") / "templates" / "verify_statement.py").read_bytes(),
     }
     for name, data in made.items():
         write_file(folder / name, data, private=True)

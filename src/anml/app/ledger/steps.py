@@ -201,8 +201,7 @@ def approval(tx: Writer, sid: str, by: By = None) -> dict[str, Any]:
 
 def proposals(tx: Writer, numbers: Sequence[int], by: By = None) -> dict[str, Any]:
     """Proposals as they would be carried out, with bank details as they are and as they would be."""
-    reading = tx.verified()
-    names, known = shown_names(tx.ledger, reading), tx.state.proposals
+    names, known = shown_names(tx.ledger, tx.verified()), tx.state.proposals
     for found in map(known.open, numbers):
         _second(tx, found.body["step"], by, found.by, "proposed this; a second person must confirm it")
     shown = [proposal(tx.connection, tx.ledger, known.open(number), names, tx.state) for number in numbers]
@@ -251,8 +250,7 @@ def resolution(tx: Writer, sid: str, pid: str, by: By = None) -> dict[str, Any]:
 
 def came_back(tx: Writer, batch: str, pids: Sequence[str], by: By) -> dict[str, Any]:
     """Payments of a batch that would be paid again."""
-    reading = tx.verified()
-    found, names = tx.state.payouts.get(batch), shown_names(tx.ledger, reading)
+    names, found = shown_names(tx.ledger, tx.verified()), tx.state.payouts.get(batch)
     said = "made this batch; a second person must record what came back"
     _second(tx, kinds.CLOSED, by, found.by, said, apart)
     chosen = [item for item in found.payments if item.pid in pids]

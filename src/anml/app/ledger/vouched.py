@@ -132,8 +132,7 @@ def with_signals(
     for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():
         scopes = split[pid]
         if (pid, batch) not in plain:
-            general = (EVERYTHING, batch_scope(batch))
-            base = [e for scope in general for e in scopes.get(scope, [])]
+            base = [e for scope in (EVERYTHING, batch_scope(batch)) for e in scopes.get(scope, [])]
             plain[pid, batch] = base, policy.judge(base, now)
         base, verdict = plain[pid, batch]
         own = scopes.get(evidence.item_scope(batch, item)) if scopes else None
@@ -192,15 +191,13 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         _contributions(tx, found, pids, batch, source, request.domain)
         records = _records(found, pids, batch, source)
         for item, who in agreement(found.rows).iter_rows() if request.agreement else ():
-            scope = evidence.item_scope(batch, item)
-            records.append(Record("agreement", pids[who], "two others", "", scope))
+            records.append(Record("agreement", pids[who], "two others", "", evidence.item_scope(batch, item)))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
         # When each contributor's work was done; the time of import where the file does not say.
         last = found.rows.group_by("contributor").agg(pl.col("time").max())
         when = {name: min(time or tx.now, tx.now) for name, time in last.iter_rows()}
-        made = fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when)
-        scored = add_scores(tx, made)
+        scored = add_scores(tx, fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when))
         evidence.taken(tx, "import", batch, request.by)
         given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
         given = given.with_columns(pl.lit(batch).alias("batch"))
@@ -211,8 +208,7 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         here = (account for place, account in accounts if place == source)
         looks = [f"{one}; see `anml ledger map`" for one in alike("accounts", mine, here)]
-        said = [*found.warnings, *looks]
-        return Imported(batch, format, source, rows, mine, new, scored, said)
+        return Imported(batch, format, source, rows, mine, new, scored, [*found.warnings, *looks])
 
     return ledger.write(work)
 

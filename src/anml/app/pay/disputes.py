@@ -45,8 +45,7 @@ def open_dispute(
     if signed is not None:
         reason, text = signed["reason"], signed["text"]
     name, staff = key or f"{sid}/{pid}/{reason}", tx.who(by) if as_staff else None
-    made = book.open_dispute(tx, sid, pid, reason, name, staff, text=text, recorded_by=by, own=signed)
-    return name, made
+    return name, book.open_dispute(tx, sid, pid, reason, name, staff, text=text, recorded_by=by, own=signed)
 
 
 def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
@@ -60,8 +59,7 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
         raise InputError(f"{path} is no appeal: a JSON object with the texts {', '.join(_SAID)} was expected")
     if (made["settlement"], made["contributor"]) != (sid, pid):
         raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
-    raw = parse_public(made["public"])
-    return made | {"key": sha256(raw)[:16], "signed": made["signature"]}
+    return made | {"key": sha256(parse_public(made["public"]))[:16], "signed": made["signature"]}
 
 
 # What an appeal says.
@@ -85,8 +83,7 @@ def resolve(tx: Writer, sid: str, pid: str, *, by: By = None, seen: str | None =
     check_seen(seen, resolution, tx, sid, pid, by)
     # A contributor may dispute twice; each time is its own step.
     name = f"{sid}/{pid}/{tx.who(by)}/{len(tx.state.disputes.of(sid, pid))}"
-    made = book.resolve(tx, sid, pid, by, name)
-    return made, tx.state.settlements.get(sid).currency
+    return book.resolve(tx, sid, pid, by, name), tx.state.settlements.get(sid).currency
 
 
 def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:

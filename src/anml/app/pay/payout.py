@@ -45,8 +45,7 @@ def create(
 ) -> Payout:  # fmt: skip
     """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
-    The log must go on from `checkpoint`, and from what this payer saw last; or the bank `listed` what it
-    paid.
+    The log must go on from `checkpoint`, and from what this payer saw last; or a bank `listed` what it paid.
     """
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 

@@ -262,11 +262,8 @@ def _kept(
         elif last is not None and set(flags) <= set(last.body["evidence"]):
             waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
         else:
-            said = "; ".join(
-                f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
-                for one in tx.state.evidence.found
-                if one.seq in flags
-            )
+            about = (one for one in tx.state.evidence.found if one.seq in flags)
+            said = "; ".join(f"{one.kind} by {one.issuer} on {one.at[:10]}" for one in about)
             who = names.get(pid, pid)
             raise ConflictError(
                 f"{who} is flagged ({said}), and a person decides what that means: --pay {who}, or --hold "

@@ -54,8 +54,7 @@ def gold_quality(judged: pl.DataFrame) -> dict[str, float]:
 
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows whose label at least two others gave too, with nobody disagreeing: item and contributor."""
-    votes = _with_votes(rows)
-    agreed = votes.filter((pl.col("same") >= OTHERS) & (pl.col("same") == pl.col("others")))
+    agreed = _with_votes(rows).filter((pl.col("same") >= OTHERS) & (pl.col("same") == pl.col("others")))
     return agreed.select("item", "contributor").unique(maintain_order=True)
 
 
@@ -91,8 +90,7 @@ def _with_votes(rows: pl.DataFrame, peers: Collection[str] | None = None) -> pl.
 
 def _judged(rows: pl.DataFrame, right: pl.Expr, source: str) -> pl.DataFrame:
     """One judgement for each contributor and item: the mean where a file has several."""
-    found = rows.group_by("contributor", "item").agg(right.mean().alias("right"))
-    found = found.with_columns(pl.lit(source).alias("source"))
+    found = rows.group_by("contributor", "item").agg(right=right.mean()).with_columns(source=pl.lit(source))
     return found.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
 
 
