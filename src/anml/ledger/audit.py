@@ -4,7 +4,7 @@ And that nothing lies in the database which could answer in the place of the led
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import NamedTuple
@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from anml.core.canonical import Tree, sha256
 from anml.core.errors import IntegrityError
 from anml.ledger import checkpoint, reading
-from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
@@ -37,7 +36,7 @@ class Findings(NamedTuple):
 
 def verify(
     connection: sa.Connection,
-    checkpoints: tuple[Checkpoint, ...] = (),
+    checkpoints: Sequence[checkpoint.Checkpoint] = (),
     public: bytes | None = None,
     now: datetime | None = None,
     ring: KeyRing | None = None,
@@ -106,7 +105,7 @@ def _table_problems(connection: sa.Connection, state: State) -> Iterator[str]:
             yield f"the document {name[:16]} is of no settlement, or of another kind"
 
 
-def checkpoint_problems(older: Checkpoint, hashes: list[bytes], origin: str) -> Iterator[str]:
+def checkpoint_problems(older: checkpoint.Checkpoint, hashes: list[bytes], origin: str) -> Iterator[str]:
     """In what a log differs from what somebody saw of it before."""
     if older.origin != origin:
         yield f"the checkpoint is of {older.origin!r}, and this ledger is {origin!r}"

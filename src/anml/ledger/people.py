@@ -1,7 +1,7 @@
 """Contributors: a random identifier in the log, and what is personal erasable and encrypted beside it."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -81,11 +81,7 @@ def profiles(
 def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     """A profile without what one person alone could have written into it: names, accounts, bank details."""
     about, held = _open(ring, pid, *where.held.profiles[pid]), where.held
-    listed = [
-        one
-        for one in about.get("accounts", [])
-        if any(held.owners.get(handle) == pid for handle in _handles(ring, one))
-    ]
+    listed = [one for one in about.get("accounts", []) if _leads_to(pid, where, ring, one)]
     paper = where.state.payees.paper.get(pid, "")
     sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
     signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
@@ -93,12 +89,11 @@ def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     return {**{name: about[name] for name in about if name not in DETAILS}, "accounts": listed, **agreed}
 
 
-def _handles(ring: KeyRing, account: str) -> Iterator[str]:
-    """The fingerprints that an account written source:name can have; both may have colons."""
+def _leads_to(pid: str, where: Reading, ring: KeyRing, account: str) -> bool:
+    """Whether an account written source:name is somebody's; source and name may both have colons."""
     parts = account.split(":")
-    for place in range(1, len(parts)):
-        source, name = ":".join(parts[:place]), ":".join(parts[place:])
-        yield ring.handle(ACCOUNT, f"{source}\x00{name}")
+    cuts = ((":".join(parts[:n]), ":".join(parts[n:])) for n in range(1, len(parts)))
+    return any(where.held.owners.get(ring.handle(ACCOUNT, "\x00".join(cut))) == pid for cut in cuts)
 
 
 def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -196,7 +196,8 @@ class Trail:
             self._open = []
         else:
             self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
-            self._open += [e.seq] if e.kind != kinds.CREDITED and not e.by else []
+            if e.kind != kinds.CREDITED and not e.by:
+                self._open.append(e.seq)
 
 
 class Holdings:

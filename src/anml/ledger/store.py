@@ -14,10 +14,9 @@ import sqlalchemy as sa
 
 from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import staff_id
-from anml.ledger import schema
+from anml.ledger import kinds, schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
 from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, load_keys, public_text
-from anml.ledger.kinds import CREATED
 from anml.ledger.reading import Reading
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.state import loaded
@@ -185,7 +184,7 @@ def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: 
         **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
     }
     writer = Writer(connection, made)
-    writer.append(CREATED, CREATED, "", body, by=charter.founder)
+    writer.append(kinds.CREATED, kinds.CREATED, "", body, by=charter.founder)
     writer.close()
 
 

@@ -15,11 +15,32 @@ from anml.surfaces.options import RunFolder, arg, opt
 app = typer.Typer(help="Track records: show, replay and extend them.", no_args_is_help=True)
 
 
-@app.command("show")
-@at_desk("domain", "policy")
-def show_(at: Desk) -> None:
+def plain(standing: Standing) -> dict[str, Any]:
+    """A standing as plain values."""
+    track, verdict = standing.track, standing.verdict
+    return {
+        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
+        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
+        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
+        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
+    }  # fmt: skip
+
+
+def show_all(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
-    show_all(at)
+    found = people.reputation.list_contributors(at.book, at.domain, at.read_policy())
+    values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
+    rows = [
+        (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
+         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid, " ".join(s.needs))
+        for s, name, accounts in found
+    ]  # fmt: skip
+    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier", "still needs")
+    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": values}
+    at.show(value, columns(header, sorted(rows)))
+
+
+app.command("show")(at_desk("domain", "policy")(show_all))
 
 
 @app.command("replay")
@@ -71,31 +92,6 @@ def reviewer(
     said = "no longer" if off else "as"
     lines, done = at.proposed([made.seq], f"{people.names.names_of(at.book)[pid]} {said} a reviewer")
     at.show({"contributor": pid, "proposal": made.seq, "named": done}, lines)
-
-
-def plain(standing: Standing) -> dict[str, Any]:
-    """A standing as plain values."""
-    track, verdict = standing.track, standing.verdict
-    return {
-        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
-        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
-        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
-        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
-    }  # fmt: skip
-
-
-def show_all(at: Desk) -> None:
-    """Everybody, on one line each; of newcomers also what they need."""
-    found = people.reputation.list_contributors(at.book, at.domain, at.read_policy())
-    values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
-    rows = [
-        (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
-         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid, " ".join(s.needs))
-        for s, name, accounts in found
-    ]  # fmt: skip
-    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier", "still needs")
-    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": values}
-    at.show(value, columns(header, sorted(rows)))
 
 
 def show_one(at: Desk, pid: str) -> None:

@@ -93,7 +93,6 @@ def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None
     warn(made.warnings)
     names = people.names.names_of(at.book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
-
     rows = [
         (names.get(pid, pid), lines[pid]["rows"], lines[pid]["kept"], f"{made.amounts[pid][1] / UNIT:.4%}",
          show_money(made.amounts[pid][0], terms.currency), marks(lines[pid]))

@@ -40,9 +40,8 @@ def statement(
         return
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
-    for folder in (out, bundle):
-        if folder is not None:
-            check_place(folder / "statements.csv")
+    for folder in filter(None, (out, bundle)):
+        check_place(folder / "statements.csv")
     sid = people.names.find_settlement(at.book, settlement, "posted")
     chosen = None if contributor is None else people.names.find_people(at.book, contributor)
     made = pay.statement.build(at.book, sid, chosen, at.domain, at.read_policy())
@@ -147,7 +146,7 @@ def payout(
         at.book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
         checkpoint=checkpoint, listed=listed,
     )  # fmt: skip
-    more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
+    more = {"left_out": made.left_out, "again": made.again, "dry_run": at.dry_run,
             "files": list(map(str, made.files))}  # fmt: skip
     _show_batch(at, made.batch, more)
 

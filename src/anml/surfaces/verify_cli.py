@@ -57,9 +57,8 @@ def checkpoint(
     """Sign the state of the log; keep the result somewhere else."""
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
-    for path in (out, proof):
-        if path is not None:
-            check_place(path)
+    for path in filter(None, (out, proof)):
+        check_place(path)
     made = ledger.verify.sign_checkpoint(at.book)
     if since is not None and proof is not None:
         write_file(proof, ledger.verify.prove_growth(at.book, read_text(since, "checkpoint")))

@@ -9,8 +9,7 @@ from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
 from anml.core.identifiers import is_contributor
-from anml.ledger import evidence, signing
-from anml.ledger.keys import read_private
+from anml.ledger import evidence, keys, signing
 from anml.ledger.log import Event
 from anml.ledger.store import Ledger, utc_now, written
 from anml.ledger.writer import By, Writer
@@ -27,7 +26,7 @@ def make(
     subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")
-    return signing.attest(subjects, verifier, properties, created, read_private(key))
+    return signing.attest(subjects, verifier, properties, created, keys.read_private(key))
 
 
 def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Sequence[str]) -> bytes:

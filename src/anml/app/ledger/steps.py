@@ -15,13 +15,12 @@ from anml.core.errors import ConflictError
 from anml.core.identifiers import staff_id
 from anml.core.manifest import amounts
 from anml.core.money import show_amount, show_money
-from anml.ledger import book, keys, kinds, people, two_people
+from anml.ledger import book, keys, kinds, people, signing, two_people
 from anml.ledger.log import Event, seconds, shown_date
 from anml.ledger.money_parts import Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Payees, Proposals, Staff
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import apart, second_person
-from anml.ledger.signing import from_file
 from anml.ledger.state import State, Where, loaded
 from anml.ledger.store import Ledger, staff_folder, written
 from anml.ledger.writer import By, Writer
@@ -44,7 +43,7 @@ def new_member(name: str, path: Path | None = None, password: str = "") -> tuple
 def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by: By = None) -> Event:
     """Propose another key for a member of staff; with the recovery key it counts at once."""
     raw, asked = read_public(public), ledger.signers.password
-    signer = None if recovery is None else from_file(recovery, asked)
+    signer = None if recovery is None else signing.from_file(recovery, asked)
     return ledger.write(lambda tx: two_people.renew(tx, name, raw, signer, by))
 
 

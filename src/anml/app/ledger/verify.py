@@ -15,16 +15,15 @@ from typing import Any
 from anml.app.files import read_text, write_file
 from anml.core.canonical import Tree, canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.ledger import audit, checkpoint, signing
-from anml.ledger.audit import SKEW, Findings
+from anml.ledger import audit, checkpoint, keys, signing
+from anml.ledger.audit import Findings
 from anml.ledger.checkpoint import Checkpoint
-from anml.ledger.keys import read_public
 from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger
 
 
-def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: bytes | None = None) -> Findings:
+def verify(ledger: Ledger, checkpoints: Sequence[Checkpoint] = (), public: bytes | None = None) -> Findings:
     """Every problem of the ledger; with its keys at hand, every attestation's own signature too."""
     known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
@@ -51,10 +50,10 @@ def verify_files(
     ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None
 ) -> tuple[Findings, bool]:
     """Verify against checkpoints and a public key (text or file); also whether only the log named its key."""
-    public = read_public(public_key) if public_key else None
+    public = keys.read_public(public_key) if public_key else None
     signed = public or (ledger.ring.public if checkpoints else b"")
     older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]
-    return verify(ledger, tuple(older), public), public is None and ledger.keys is None
+    return verify(ledger, older, public), public is None and ledger.keys is None
 
 
 def sign_checkpoint(ledger: Ledger) -> dict[str, Any]:
@@ -116,7 +115,7 @@ def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
             latest[size] = max(latest.get(size, seen), seen)
     for e in reading.entries(size + 1 for size in latest if size < len(reading.hashes)):
         seen = latest[e.seq - 1]
-        if e.at < stamp(seen - SKEW):
+        if e.at < stamp(seen - audit.SKEW):
             yield f"entry {e.seq} is dated {e.at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
 
 
@@ -134,7 +133,7 @@ def prove_growth(ledger: Ledger, older: str) -> bytes:
 
 def check_growth(proof: bytes, public_key: str) -> tuple[int, int]:
     """Check such a proof with the public key alone, text or a file with it; returns the two sizes."""
-    public = read_public(public_key)
+    public = keys.read_public(public_key)
     try:
         said = json.loads(proof)
         path = [base64.b64decode(node, validate=True) for node in said["path"]]

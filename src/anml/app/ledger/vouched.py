@@ -20,8 +20,7 @@ from anml.intake.file import File
 from anml.intake.plain import as_text
 from anml.intake.retractions import match_retractions, read_retractions
 from anml.intake.source import Source
-from anml.ledger import evidence, people
-from anml.ledger.kinds import CONTRIBUTION
+from anml.ledger import evidence, kinds, people
 from anml.ledger.log import seconds, stamp
 from anml.ledger.records import Record
 from anml.ledger.signing import EVERYTHING, batch_scope
@@ -229,7 +228,7 @@ def _contributions(
             # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
             paper = people.attach_values(tx, pid, {"tasks": tasks[pid]}) if pid in tasks else people.NO_PAPER
             about = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
-            tx.append(CONTRIBUTION, key, pid, {**about, **paper})
+            tx.append(kinds.CONTRIBUTION, key, pid, {**about, **paper})
 
 
 def _with_standing(

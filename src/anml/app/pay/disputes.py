@@ -15,8 +15,7 @@ from anml.core.canonical import Tree, sha256
 from anml.core.errors import InputError
 from anml.core.money import show_amount
 from anml.core.settle import UNIT
-from anml.ledger import book, checkpoint, kinds, people
-from anml.ledger.keys import parse_public
+from anml.ledger import book, checkpoint, keys, kinds, people
 from anml.ledger.log import Event, seconds, shown_date, stamp
 from anml.ledger.money_parts import Answer, Disputes, Settlement, read_manifest
 from anml.ledger.reading import Reading
@@ -59,7 +58,7 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
         raise InputError(f"{path} is no appeal: a JSON object with the texts {', '.join(_SAID)} was expected")
     if (made["settlement"], made["contributor"]) != (sid, pid):
         raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
-    return made | {"key": sha256(parse_public(made["public"]))[:16], "signed": made["signature"]}
+    return made | {"key": sha256(keys.parse_public(made["public"]))[:16], "signed": made["signature"]}
 
 
 # What an appeal says.

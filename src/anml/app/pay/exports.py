@@ -89,10 +89,8 @@ def _leaves(parent: ElementTree.Element, texts: Mapping[str, str]) -> ElementTre
     return found
 
 
-_OWED = ("funding", "held", "payable", "clearing")
-_ACCOUNTS = {"source": "Expenses:Data", "paid": "Assets:Bank"} | {
-    n: f"Liabilities:{n.title()}" for n in _OWED
-}
+_ACCOUNTS = {"source": "Expenses:Data", "paid": "Assets:Bank"}
+_ACCOUNTS |= {name: f"Liabilities:{name.title()}" for name in ("funding", "held", "payable", "clearing")}
 
 
 def beancount(entries: Iterable[Event]) -> str:

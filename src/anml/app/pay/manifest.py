@@ -159,16 +159,12 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
     alone = paid.filter(pl.col("item").is_null()).select("pid", "units")
     shared = paid.filter(pl.col("item").is_not_null()).group_by("pid", "item")
     together = shared.agg(pl.col("units").sum() // pl.len()).select("pid", pl.col("units").cast(pl.Int64))
-    sums = (
-        pl.concat([alone, together])
-        .sort("pid", "units")
-        .group_by("pid")
-        .agg(
-            pl.len().alias("counted"),
-            (pl.col("units") // 10**6).sum().alias("high"),
-            (pl.col("units") % 10**6).sum().alias("low"),
-            pl.col("units").cast(pl.String).str.join("\n").alias("listed"),
-        )
+    rows = pl.concat([alone, together]).sort("pid", "units")
+    sums = rows.group_by("pid").agg(
+        pl.len().alias("counted"),
+        (pl.col("units") // 10**6).sum().alias("high"),
+        (pl.col("units") % 10**6).sum().alias("low"),
+        pl.col("units").cast(pl.String).str.join("\n").alias("listed"),
     )
     whole = frame.select("pid").unique().join(sums, on="pid", how="left")
     return whole.with_columns(pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null(""))

@@ -4,7 +4,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -34,8 +33,8 @@ class Payout(NamedTuple):
     batch: PayoutBatch
     payees: dict[str, dict[str, Any]]
     left_out: dict[str, str]
+    again: dict[str, str]
     files: tuple[Path, ...] = ()
-    again: Mapping[str, str] = MappingProxyType({})
 
 
 def create(
@@ -70,7 +69,7 @@ def create(
         book.send(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
         made = tx.state.payouts.get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
-        found = Payout(made, payees, left, again=again)
+        found = Payout(made, payees, left, again)
         if ledger.dry_run:
             return found
         if out is not None and listed is None:
@@ -112,7 +111,7 @@ def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out
     with verified(ledger, "paid from") as reading:
         found = reading.state.payouts.get(batch)
         # Payees as they were then.
-        made = Payout(found, _payees(reading.connection, ledger, found), {})
+        made = Payout(found, _payees(reading.connection, ledger, found), {}, {})
         drafts = _drafted(made, payer, reading, out)
     made = made._replace(files=tuple(drafts))
     with _placed(drafts):

@@ -18,8 +18,7 @@ from anml.core.manifest import amounts, head_digest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.ledger import book, kinds, people
-from anml.ledger.audit import MANIFEST
+from anml.ledger import audit, book, kinds, people
 from anml.ledger.log import Event, seconds
 from anml.ledger.money_parts import Settlement, Settlements
 from anml.ledger.rules_money import one_line, returned
@@ -89,7 +88,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms) -> Draft:
         extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
         made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
         made |= accepted
-        name, rows = tx.keep(MANIFEST, canonical(made)), made["run"]
+        name, rows = tx.keep(audit.MANIFEST, canonical(made)), made["run"]
         proposal = Settlement(
             id=book.free_id(tx, name), state="drafted", manifest=name, head=head_digest(made), by=who,
             currency=terms.currency, pool=made["pool"], posted=None, run=run.sha256, project=project,
@@ -148,8 +147,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
     """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
     known = tx.state.people
     own = {name: known.resolve(name) for name in names if name in known.since}
-    erased = sorted(name for name in own if name in known.erased)
-    if erased:
+    if erased := sorted(known.erased.intersection(own)):
         raise InputError(f"contributor {erased[0]} was erased; run again without their rows")
     rest = [name for name in names if name not in own]
     if not rest:

@@ -12,12 +12,10 @@ from anml.core.errors import InputError
 from anml.core.manifest import head, line_tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.ledger import checkpoint, evidence, kinds, people, signing
-from anml.ledger.keys import parse_public
+from anml.ledger import checkpoint, evidence, keys, kinds, people, signing
 from anml.ledger.log import Event, encode, seconds, shown_date, stamp
 from anml.ledger.money_parts import Payouts, Settlement, read_manifest
 from anml.ledger.reading import Reading
-from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
 
@@ -90,8 +88,10 @@ def build(
 def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     """A statement as an envelope that the log's key and whoever issues it signed."""
     issuer = statement["issued_by"]
-    own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
-    return canonical(signing.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
+    own = ledger.signers.find(issuer["name"], keys.parse_public(issuer["key"]))
+    return (
+        canonical(signing.wrap(PAYLOAD, canonical(statement), signing.from_key(ledger.ring.log), own)) + b"\n"
+    )
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:

@@ -8,8 +8,7 @@ from anml.core.identifiers import place_id
 from anml.core.money import show_money
 from anml.core.words import counted
 from anml.intake.contributions import read_typed
-from anml.ledger import evidence, people, two_people
-from anml.ledger.kinds import ERASED
+from anml.ledger import evidence, kinds, people, two_people
 from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import By, Writer
@@ -71,7 +70,7 @@ def erase(ledger: Ledger, pid: str, *, by: By = None, anyway: bool = False) -> d
         return found
     if open_:
         body = {"reason": REASON, "also": found["also"]}
-        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found["contributor"], body, by))
+        made = ledger.write(lambda tx: two_people.propose(tx, kinds.ERASED, found["contributor"], body, by))
         return found | {"proposal": made.seq}
     return found | {"unreached": people.erase(ledger, pid, REASON, by)}
 
