@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from anml.core.errors import InputError, IntegrityError, UnsupportedError
+from anml.core.errors import InputError, IntegrityError, UnsupportedError, one_sentence
 from anml.ledger.schema import head
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def refused(url: sa.URL) -> Iterator[None]:
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Refuse a file that is no SQLite database, before SQLite touches it."""
-    try:
+    with one_sentence(f"the ledger {path} cannot be opened"):
         if path.is_dir():
             raise InputError(f"a ledger is a SQLite file or a PostgreSQL URL, got the folder {path}")
         if not path.absolute().parent.is_dir():
@@ -74,8 +74,6 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
             return
         with path.open("rb") as file:
             start = file.read(len(SQLITE_MAGIC))
-    except OSError as error:
-        raise InputError(f"the ledger {path} cannot be opened: {error.strerror or error}") from None
     if start != SQLITE_MAGIC and (start or not may_be_empty):
         raise InputError(f"{path} is not a ledger: it is no SQLite file")
 

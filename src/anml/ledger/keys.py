@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from anml.core.errors import InputError, IntegrityError
+from anml.core.errors import InputError, IntegrityError, one_sentence
 
 _NONCE = 12
 # Marks a folder of keys whose ledger was not made yet.
@@ -42,10 +42,8 @@ class KeyRing:
 
 def create_keys(folder: Path, origin: str) -> KeyRing:
     """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
-    try:
+    with one_sentence(f"the folder of keys {folder} cannot be made"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise InputError(f"the folder of keys {folder} cannot be made: {error.strerror or error}") from None
     mark, log, master = (folder / name for name in (UNFINISHED, "log.pem", "master.key"))
     if not mark.exists():
         for path in (log, master):
@@ -98,10 +96,8 @@ def from_environment(path: Path) -> str:
 
 def read_private(path: Path, password: Password = from_environment) -> Ed25519PrivateKey:
     """Read an Ed25519 private key, in PEM or as OpenSSH writes it, with or without a password."""
-    try:
+    with one_sentence(f"the private key {path} cannot be read"):
         data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"the private key {path} cannot be read: {error.strerror or error}") from None
     ours = b"BEGIN OPENSSH" not in data[:100]
     load = serialization.load_pem_private_key if ours else serialization.load_ssh_private_key
     for told in (None, password):
@@ -193,12 +189,13 @@ def _write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
     if path.exists():
         raise InputError(f"{path} exists already; a key is never overwritten")
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
+    with one_sentence(f"the key {path} cannot be written"):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(path)
-    except OSError as error:
-        raise InputError(f"the key {path} cannot be written: {error.strerror or error}") from None
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.rename(path)
+        finally:
+            draft.unlink(missing_ok=True)

@@ -15,6 +15,8 @@ from anml.ledger.signing import EVERYTHING
 Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
 _BY_SETTLEMENT = ("held:", "funding:")
+# Fields that vouch for rows of the erasable tables.
+_VOUCH = {"record", "account", "payee", "paper"}
 
 
 def account_of(item: Posting, settlement: str) -> Account:
@@ -138,19 +140,6 @@ class EvidenceLog:
         self.found.append(Record(pid=e.subject, seq=e.seq, received=e.at, **e.body))
 
 
-class FileLog:
-    """Whose work lies in which imported files, with the paper that names its tasks, by contributor."""
-
-    KINDS = (kinds.CONTRIBUTION,)
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[tuple[str, str]]] = {}
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry."""
-        self.found.setdefault(e.subject, []).append((e.body["batch"], e.body["paper"]))
-
-
 class ScoreLog:
     """All scored work: contributor, domain and score; and the judgements that were counted, each once."""
 
@@ -203,11 +192,7 @@ class Trail:
 class Holdings:
     """What should lie in the erasable tables, by contributor."""
 
-    KINDS = frozenset(
-        kind
-        for kind, about in kinds.KINDS.items()
-        if {"record", "account", "payee", "paper"}.intersection(about.fields)
-    )
+    KINDS = frozenset(kind for kind, about in kinds.KINDS.items() if _VOUCH.intersection(about.fields))
 
     def __init__(self) -> None:
         # Whom each name leads to and the profiles, sealed, as they were when the tables were last read.
@@ -219,6 +204,8 @@ class Holdings:
         self.names: dict[str, set[str]] = defaultdict(set)
         self.papers: dict[tuple[str, str], str] = {}
         self.sealed_anew: set[tuple[str, str]] = set()
+        # Imported files with somebody's work in them, each with the paper that names its tasks.
+        self.files: dict[str, list[tuple[str, str]]] = {}
         # Evidence that somebody signed elsewhere, until its papers were looked at.
         self.signed: list[Event] = []
 
@@ -233,5 +220,7 @@ class Holdings:
             first = self.papers.setdefault((body["paper"], e.subject), body["sealed"])
             if first != body["sealed"]:
                 self.sealed_anew.add((body["paper"], e.subject))
+        if e.kind == kinds.CONTRIBUTION:
+            self.files.setdefault(e.subject, []).append((body["batch"], body["paper"]))
         if e.kind == kinds.EVIDENCE and body["key"]:
             self.signed.append(e)

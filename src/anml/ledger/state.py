@@ -14,7 +14,7 @@ from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
-from anml.ledger.records import Balances, Credits, EvidenceLog, FileLog, Holdings, ScoreLog, Trail, account_of
+from anml.ledger.records import Balances, Credits, EvidenceLog, Holdings, ScoreLog, Trail, account_of
 from anml.ledger.schema import event
 
 P = TypeVar("P")
@@ -53,8 +53,8 @@ class State:
         self.staff, self.people, self.keys = Staff(), People(), Keys()
         self.proposals, self.payees = Proposals(), Payees()
         self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
-        self.credits, self.evidence, self.files = Credits(), EvidenceLog(), FileLog()
-        self.scores, self.trail, self.held = ScoreLog(), Trail(), Holdings()
+        self.credits, self.evidence, self.scores = Credits(), EvidenceLog(), ScoreLog()
+        self.trail, self.held = Trail(), Holdings()
         self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}
         parts = self._parts.values()
         self._followers = {kind: [part for part in parts if kind in part.KINDS] for kind in kinds.KINDS}

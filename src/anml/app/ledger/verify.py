@@ -14,7 +14,7 @@ from typing import Any
 
 from anml.app.files import read_text, write_file
 from anml.core.canonical import Tree, canonical
-from anml.core.errors import AnmlError, InputError, IntegrityError
+from anml.core.errors import AnmlError, InputError, IntegrityError, one_sentence
 from anml.ledger import audit, checkpoint, keys, signing
 from anml.ledger.audit import Findings
 from anml.ledger.checkpoint import Checkpoint
@@ -72,10 +72,8 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
     if not folder.is_dir():
         # A folder that was moved or not mounted would look like one without any checkpoint.
         raise InputError(f"there is no folder {folder}; make it once, where checkpoints are to be kept")
-    try:
+    with one_sentence(f"{folder} cannot be read"):
         older = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
     seen: dict[Checkpoint, None] = {}
     problems: list[str] = []
     for path in older:

@@ -125,7 +125,7 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
 
 def task_names(ledger: Ledger, reading: Reading, pids: Sequence[str]) -> dict[str, str]:
     """The names of a contributor's tasks that somebody judged, by scope."""
-    given, found = reading.state.files.found, dict[str, str]()
+    given, found = reading.held.files, dict[str, str]()
     for pid in pids:
         for _, paper in given.get(pid, ()):
             found |= people.attached_values(reading.connection, ledger.ring, pid, paper).get("tasks", {})

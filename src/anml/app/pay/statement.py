@@ -89,9 +89,8 @@ def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     """A statement as an envelope that the log's key and whoever issues it signed."""
     issuer = statement["issued_by"]
     own = ledger.signers.find(issuer["name"], keys.parse_public(issuer["key"]))
-    return (
-        canonical(signing.wrap(PAYLOAD, canonical(statement), signing.from_key(ledger.ring.log), own)) + b"\n"
-    )
+    log = signing.from_key(ledger.ring.log)
+    return canonical(signing.wrap(PAYLOAD, canonical(statement), log, own)) + b"\n"
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:

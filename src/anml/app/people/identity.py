@@ -82,7 +82,7 @@ def _uses(tx: Writer, pid: str) -> dict[str, Any]:
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
     settled = {s.id: s for s in state.settlements.found.values()}
     used = [sid for sid, one in state.trail.own if one in everybody]
-    work = [batch for one in everybody for batch, _ in state.files.found.get(one, ())]
+    work = [batch for one in everybody for batch, _ in state.held.files.get(one, ())]
     return {
         "contributor": whole, "also": [one for one in everybody if one != whole], "settlements": used,
         "runs": [settled[sid].run for sid in used], "batches": work, "unpaid": open_money(state, pid),
