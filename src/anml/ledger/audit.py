@@ -23,6 +23,8 @@ from anml.ledger.state import State
 MANIFEST = "manifest"
 # How far the clocks of two honest machines may lie apart.
 SKEW = timedelta(minutes=10)
+# What SQLite makes of a line of its schema is decided by the text alone, whatever kind it calls itself.
+_HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ", re.IGNORECASE)
 
 
 class Findings(NamedTuple):
@@ -119,10 +121,6 @@ def checkpoint_problems(older: checkpoint.Checkpoint, hashes: list[bytes], origi
 def strangers(connection: sa.Connection) -> Iterator[str]:
     """What stands beside, or in the place of, a ledger's tables, and could answer for them."""
     yield from (_strange_sqlite if connection.dialect.name == "sqlite" else _strange_postgres)(connection)
-
-
-# What SQLite makes of a line of its schema is decided by the text alone, whatever kind it calls itself.
-_HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ", re.IGNORECASE)
 
 
 def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:

@@ -19,6 +19,11 @@ RETRIES = 20
 SQLITE_MAGIC = b"SQLite format 3\x00"
 # PostgreSQL: serialisation failure, deadlock, lock not available.
 _RETRY_STATES = {"40001", "40P01", "55P03"}
+# How many of these tables, as this connection finds them, its role owns.
+_OWNED = (
+    "SELECT count(*) FROM unnest(CAST(:names AS text[])) AS name "
+    "JOIN pg_class ON pg_class.oid = to_regclass(name) WHERE pg_has_role(relowner, 'USAGE')"
+)
 
 
 def ledger_url(text: str) -> sa.URL:
@@ -117,13 +122,6 @@ def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
         for name in names:
             connection.exec_driver_sql(f"VACUUM FULL {name}")
     return []
-
-
-# How many of these tables, as this connection finds them, its role owns.
-_OWNED = (
-    "SELECT count(*) FROM unnest(CAST(:names AS text[])) AS name "
-    "JOIN pg_class ON pg_class.oid = to_regclass(name) WHERE pg_has_role(relowner, 'USAGE')"
-)
 
 
 def _scrub_sqlite(connection: sa.Connection) -> list[str]:

@@ -20,6 +20,8 @@ _NONCE = 12
 # Marks a folder of keys whose ledger was not made yet.
 UNFINISHED = "unfinished"
 MASTER_BYTES = 32
+# Asked for the password of a key in a file.
+Password = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,6 @@ def create_signer(path: Path, password: str = "") -> str:
     key = Ed25519PrivateKey.generate()
     _write_new(path, private_pem(key, password))
     return public_text(public_bytes(key.public_key()))
-
-
-# Asked for the password of a key in a file.
-Password = Callable[[Path], str]
 
 
 def from_environment(path: Path) -> str:

@@ -41,10 +41,6 @@ class Kind(NamedTuple):
 
 ANYBODY = ROLES
 PAPER: dict[str, type] = {"paper": str, "sealed": str}
-_CREDIT: dict[str, type] = {
-    "rows": int, "kept": int, "counted": int, "units": int, "units_sha256": str, "newcomer": bool,
-    "r": int, "share": int, "by_r": bool,
-}  # fmt: skip
 
 KINDS: dict[str, Kind] = {
     CREATED: Kind(ANYBODY, {"origin": str, "public": str, "founder": str, "founder_key": str, "appeals": str,
@@ -82,7 +78,8 @@ KINDS: dict[str, Kind] = {
     # `below` is the digest of who gets less than their rows alone would be paid, and what.
     APPROVED: Kind((APPROVER,), {"manifest": str, "head": str}, (REVERSED, REVERSED_ALL),
                    {"below": str, "because": str}),
-    CREDITED: Kind(None, _CREDIT),
+    CREDITED: Kind(None, {"rows": int, "kept": int, "counted": int, "units": int, "units_sha256": str,
+                          "newcomer": bool, "r": int, "share": int, "by_r": bool}),
     UNALLOCATED: Kind(None, {}),
     REVERSED_ALL: Kind(None, {"superseded_by": str}),
     RELEASED: Kind(None, {"r": int}),

@@ -11,6 +11,8 @@ from anml.ledger import kinds
 from anml.ledger.log import Event, seconds
 
 _STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED_ALL: "reversed"}
+# So many days somebody has for an answer, and for an appeal against what was decided after the window.
+DAYS = 14
 
 
 class Settlement(NamedTuple):
@@ -113,10 +115,6 @@ class Answer(NamedTuple):
     by: str
     correction: int = 0
     text: str = ""
-
-
-# So many days somebody has for an answer, and for an appeal against what was decided after the window.
-DAYS = 14
 
 
 class Dispute(NamedTuple):

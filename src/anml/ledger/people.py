@@ -22,7 +22,6 @@ PAYEE = "payee"
 # What somebody is paid under, as two people agreed on it.
 DETAILS = ("name", "iban", "bic")
 
-
 # A paper about somebody, as the log names it: its hash, and the hash of what is stored of it.
 Paper = dict[str, str]
 NO_PAPER: Paper = {"paper": "", "sealed": ""}

@@ -64,7 +64,6 @@ head = _table(
 APPEND_ONLY = ("event", "posting", "document")
 ERASABLE = (person, person_key, person_document, alias)
 
-
 # What refuses changes on PostgreSQL.
 GUARD = " BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END "
 

@@ -26,7 +26,6 @@ _COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
 # A rule refuses an entry, or says what money it moves; None where it moves none.
 Rule = Callable[["State", Event], list[Posting] | None]
 
-
 Credited = dict[str, tuple[int, dict[str, Any]]]
 
 

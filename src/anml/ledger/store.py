@@ -25,6 +25,7 @@ from anml.ledger.writer import Writer
 P = ParamSpec("P")
 T = TypeVar("T")
 Clock = Callable[[], datetime]
+_MAKE = "make one with: anml ledger init"
 
 
 def utc_now() -> datetime:
@@ -191,9 +192,6 @@ def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: 
 def staff_folder() -> Path:
     """Where somebody's own keys lie: ANML_STAFF_KEYS, or a folder of their home."""
     return Path(os.environ.get("ANML_STAFF_KEYS") or Path.home() / ".config" / "anml" / "staff")
-
-
-_MAKE = "make one with: anml ledger init"
 
 
 def open_ledger(

@@ -15,6 +15,9 @@ from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
 from anml.surfaces.options import Several, Some, arg, newest, opt
 
+# From here on a line is far above what its rows alone would be paid.
+_FAR = 1.25
+
 
 @at_desk("by", "yes", "domain", "policy", "dry_run")
 def settle(
@@ -227,10 +230,6 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
 def _part(value: int | str) -> str:
     """A rule's value; shares are parts of the pool."""
     return value if isinstance(value, str) else f"{value / UNIT:.6g}"
-
-
-# From here on a line is far above what its rows alone would be paid.
-_FAR = 1.25
 
 
 def _unusual(line: dict[str, Any]) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Statements by contributor.
 Made = dict[str, dict[str, Any]]
+# What of a proof is about the manifest.
+_PART = ("head", "line", "place", "lines", "line_path")
 
 
 @at_desk("by", "domain", "policy")
@@ -230,9 +232,6 @@ def statement_html(statement: Mapping[str, Any]) -> str:
     }
     share = f"{statement['share'] / UNIT:.4%}"
     return _template().render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
-
-
-_PART = ("head", "line", "place", "lines", "line_path")
 
 
 def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:

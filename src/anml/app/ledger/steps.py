@@ -25,6 +25,9 @@ from anml.ledger.state import State, Where, loaded
 from anml.ledger.store import Ledger, staff_folder, written
 from anml.ledger.writer import By, Writer
 
+# So many letters name a content: whoever makes it up finds no two contents of one name.
+LETTERS = 32
+
 
 def staff(ledger: Ledger) -> Staff:
     """Everybody who acts, or did, and whether one person keeps the ledger."""
@@ -128,10 +131,6 @@ def known_keys(ledger: Ledger) -> list[dict[str, Any]]:
     """Every key that was ever trusted, as plain values."""
     ever = ledger.listed(Keys).known.values()
     return [{**key._asdict(), "public": keys.public_text(key.public), "may": sorted(key.may)} for key in ever]
-
-
-# So many letters name a content: whoever makes it up finds no two contents of one name.
-LETTERS = 32
 
 
 def named(content: dict[str, Any]) -> str:

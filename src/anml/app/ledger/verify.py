@@ -22,6 +22,9 @@ from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger
 
+# When a checkpoint was made, in the name of its file.
+_WHEN = "%Y%m%dT%H%M%SZ"
+
 
 def verify(ledger: Ledger, checkpoints: Sequence[Checkpoint] = (), public: bytes | None = None) -> Findings:
     """Every problem of the ledger; with its keys at hand, every attestation's own signature too."""
@@ -97,9 +100,6 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
             with suppress(OSError):
                 path.unlink()
     return Findings(len(tree), tree.root, problems, len(older))
-
-
-_WHEN = "%Y%m%dT%H%M%SZ"
 
 
 def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:

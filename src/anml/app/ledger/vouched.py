@@ -31,6 +31,10 @@ from anml.ledger.writer import By, Writer
 
 # Names the ledger's v and r have in the table of an audit.
 COLUMNS = ("verification", "reputation")
+_NOBODY = (
+    "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
+    "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
+)
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,6 @@ def vouch(
     called = {pid: name for name, pid in known.items() if name != pid}
     found = Vouched(at, rows.drop("contributor", "item", "batch"), standing, entries, unknown, called)
     return _joined(source, contributor, shown, rows, found), found
-
-
-_NOBODY = (
-    "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
-    "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
-)
 
 
 def _keyed(frame: pl.DataFrame, shown: pl.Series, item: str | None, source: Source) -> pl.DataFrame:

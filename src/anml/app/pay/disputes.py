@@ -23,6 +23,9 @@ from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import By, Writer
 
+# What an appeal says.
+_SAID = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
+
 
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
     """All disputes, oldest first, with what was written where the keys are at hand."""
@@ -59,10 +62,6 @@ def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
     if (made["settlement"], made["contributor"]) != (sid, pid):
         raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
     return made | {"key": sha256(keys.parse_public(made["public"]))[:16], "signed": made["signature"]}
-
-
-# What an appeal says.
-_SAID = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
 
 
 @written

@@ -16,6 +16,8 @@ from anml.ledger.people import DETAILS
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _DEBITS = ("returned", "reversed")
+_ACCOUNTS = {"source": "Expenses:Data", "paid": "Assets:Bank"}
+_ACCOUNTS |= {name: f"Liabilities:{name.title()}" for name in ("funding", "held", "payable", "clearing")}
 
 
 def payout_csv(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]]) -> str:
@@ -87,10 +89,6 @@ def _leaves(parent: ElementTree.Element, texts: Mapping[str, str]) -> ElementTre
             found = ElementTree.SubElement(found, tag)
         found.text = text
     return found
-
-
-_ACCOUNTS = {"source": "Expenses:Data", "paid": "Assets:Bank"}
-_ACCOUNTS |= {name: f"Liabilities:{name.title()}" for name in ("funding", "held", "payable", "clearing")}
 
 
 def beancount(entries: Iterable[Event]) -> str:

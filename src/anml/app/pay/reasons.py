@@ -27,6 +27,12 @@ _WEIGHED = {
     "blend": "by their weight in training",
     "equal": "alike",
 }
+_ESTIMATED = {
+    "right": "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})",
+    "reliability": "reliability {:.2f} ({:.2f} to {:.2f}), where 1 is always right and 0 is guessing",
+}
+# What is shown of a dispute as the ledger has it.
+_AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "state")
 
 
 def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
@@ -71,12 +77,6 @@ def reasons(
     if scene.state.staff.single_person:
         found.append("One person keeps this ledger: drafting and approving were not done by two.")
     return found
-
-
-_ESTIMATED = {
-    "right": "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})",
-    "reliability": "reliability {:.2f} ({:.2f} to {:.2f}), where 1 is always right and 0 is guessing",
-}
 
 
 def _about_labels(line: Mapping[str, Any]) -> list[str]:
@@ -130,9 +130,6 @@ def task_names(ledger: Ledger, reading: Reading, pids: Sequence[str]) -> dict[st
         for _, paper in given.get(pid, ()):
             found |= people.attached_values(reading.connection, ledger.ring, pid, paper).get("tasks", {})
     return found
-
-
-_AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "state")
 
 
 def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ from anml.ledger.standing import standings
 from anml.ledger.store import Ledger, written
 from anml.ledger.writer import By, Writer
 
+_SHAPING = ("volume", "min_share", "max_share")
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -113,9 +115,6 @@ def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
         for group in look_alike(own.union(known))
         if own.intersection(group)
     ]
-
-
-_SHAPING = ("volume", "min_share", "max_share")
 
 
 def _rules(run: Run, terms: Terms) -> Rules:

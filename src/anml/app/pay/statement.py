@@ -21,6 +21,8 @@ from anml.ledger.store import Ledger
 
 FORMAT: str = verifier().FORMAT
 PAYLOAD: str = verifier().STATEMENT
+# What a statement says of its settlement as the ledger does.
+_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
 
 class Scene:
@@ -141,10 +143,6 @@ def _shared(reading: Reading, found: Settlement, names: set[str]) -> list[Event]
 def proved(tree: Tree, e: Event) -> dict[str, Any]:
     """An entry with the path that shows it in the log."""
     return {"entry": encode(e).decode(), "index": e.seq - 1, "path": _encoded(tree.inclusion(e.seq - 1))}
-
-
-# What a statement says of its settlement as the ledger does.
-_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
 
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from anml.ledger.store import Ledger, written
 from anml.ledger.writer import By, Writer
 
 NEEDED = ("source", "account", "contributor")
+REASON = "request"
 
 
 def read_identity_map(path: Path) -> list[tuple[str, str]]:
@@ -46,9 +47,6 @@ def map_accounts(tx: Writer, pairs: list[tuple[str, str]], by: By = None) -> tup
         done[account] = pid
         numbers += [made.seq] if made is not None else []
     return done, numbers
-
-
-REASON = "request"
 
 
 def erase(ledger: Ledger, pid: str, *, by: By = None, anyway: bool = False) -> dict[str, Any]:

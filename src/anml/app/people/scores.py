@@ -19,6 +19,7 @@ from anml.ledger.writer import By, Writer
 SCHEMA = {"contributor": pl.String, "source": pl.String, "item": pl.String, "right": pl.Float64}
 # Labels by others that an item needs before agreement with them says anything.
 OTHERS = 2
+Texts = Mapping[str, str]
 
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
@@ -92,9 +93,6 @@ def _judged(rows: pl.DataFrame, right: pl.Expr, source: str) -> pl.DataFrame:
     """One judgement for each contributor and item: the mean where a file has several."""
     found = rows.group_by("contributor", "item").agg(right=right.mean()).with_columns(source=pl.lit(source))
     return found.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
-
-
-Texts = Mapping[str, str]
 
 
 def fresh_scores(
