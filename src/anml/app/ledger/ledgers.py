@@ -23,8 +23,7 @@ def make(
     password: str = "",
 ) -> tuple[str, str, Path]:  # fmt: skip
     """Make a ledger, and a `recovery` key; returns its public key, its founder and the file of their key."""
-    renewing = "" if recovery is None else create_signer(recovery)
-    said = replace(charter, recovery=renewing)
+    said = replace(charter, recovery="" if recovery is None else create_signer(recovery))
     with closing(create(url, keys, origin, charter=said, password=password)) as ledger:
         who = staff_id(charter.founder)
         return public_text(ledger.ring.public), who, ledger.signers.folders[0] / f"{who}.pem"
