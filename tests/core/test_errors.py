@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core import errors
-from anml.core.errors import AnmlError, UnknownNameError
+from anml.core.errors import AnmlError, ConflictError, InputError, UnknownNameError, one_sentence
 
 FAMILY = [
     kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__
@@ -29,6 +29,21 @@ def test_the_drawn_tree_names_every_error(kind):
 def test_the_drawn_tree_names_no_other():
     drawn = {word for word in errors.__doc__.split() if word.endswith("Error")}
     assert drawn == {kind.__name__ for kind in FAMILY}
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(OSError(2, "No such file"), "x cannot be read: No such file"),
+                        (OSError("odd"), "x cannot be read: odd")],
+)  # fmt: skip
+def test_what_the_disk_refuses_is_one_sentence(error, said):
+    with pytest.raises(InputError) as found, one_sentence("x cannot be read"):
+        raise error
+    assert str(found.value) == said
+
+
+def test_what_anybody_else_says_stays_as_it_is():
+    with pytest.raises(ConflictError, match="as it was"), one_sentence("x cannot be read"):
+        raise ConflictError("as it was")
 
 
 class TestUnknownName:

@@ -1,6 +1,7 @@
 """Keys on disk: made once, readable by their owner only, never shown, never overwritten."""
 
 import base64
+import errno
 import hashlib
 import hmac
 
@@ -37,6 +38,16 @@ def test_a_refused_key_leaves_the_old_one_and_no_draft(tmp_path):
         keys.create_signer(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["k.pem"]
+
+
+def test_a_key_that_the_disk_has_no_room_for_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(keys.os, "fsync", full)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        keys.create_signer(tmp_path / "k.pem")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_key_in_a_folder_that_is_not_there_is_one_sentence(tmp_path):

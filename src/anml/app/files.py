@@ -4,15 +4,13 @@ import os
 import secrets
 from pathlib import Path
 
-from anml.core.errors import InputError
+from anml.core.errors import InputError, one_sentence
 
 
 def read_bytes(path: Path, what: str) -> bytes:
     """The bytes of a file that the user named as `what`."""
-    try:
+    with one_sentence(f"the {what} {path} cannot be read"):
         return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"the {what} {path} cannot be read: {error.strerror or error}") from None
 
 
 def read_text(path: Path, what: str) -> str:
@@ -25,12 +23,10 @@ def read_text(path: Path, what: str) -> str:
 
 def check_place(path: Path) -> None:
     """Say before the work begins that a file cannot be put here."""
-    try:
+    with one_sentence(f"{path} cannot be written"):
         if path.is_dir():
             raise InputError(f"{path} cannot be written: it is a folder")
         first = next(place for place in path.absolute().parents if place.exists())
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
     if not first.is_dir():
         raise InputError(f"{path} cannot be written: {first} is a file")
 
@@ -60,8 +56,8 @@ def draft_file(path: Path, data: bytes | str, *, private: bool = False) -> Path:
 
 def put_in_place(draft: Path, path: Path) -> None:
     """Let a drafted file count."""
-    try:
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+    with one_sentence(f"{path} cannot be written"):
+        try:
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)

@@ -9,7 +9,8 @@ AnmlError                 anything the user can mend; the command line prints it
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class AnmlError(ValueError):
@@ -46,3 +47,12 @@ class ConflictError(AnmlError):
 
 class IntegrityError(AnmlError):
     """A signature, a hash or a sum does not hold; nothing that rests on it may go on."""
+
+
+@contextmanager
+def one_sentence(what: str) -> Iterator[None]:
+    """What the disk refuses, in one sentence: `what` cannot be done, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{what}: {error.strerror or error}") from None

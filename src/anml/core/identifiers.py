@@ -37,6 +37,11 @@ def staff_id(text: str) -> str:
     return name
 
 
+def is_contributor(text: str) -> bool:
+    """Whether a text has the shape of a contributor's identifier."""
+    return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
+
+
 def owner_id(text: str) -> str:
     """Who owns a key that vouches: an organisation's address on the web, a name, or a contributor."""
     name = unicodedata.normalize("NFKC", text).strip()

@@ -4,7 +4,7 @@ And that nothing lies in the database which could answer in the place of the led
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import NamedTuple
@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from anml.core.canonical import Tree, sha256
 from anml.core.errors import IntegrityError
 from anml.ledger import checkpoint, reading
-from anml.ledger.checkpoint import Checkpoint
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
@@ -24,6 +23,8 @@ from anml.ledger.state import State
 MANIFEST = "manifest"
 # How far the clocks of two honest machines may lie apart.
 SKEW = timedelta(minutes=10)
+# What SQLite makes of a line of its schema is decided by the text alone, whatever kind it calls itself.
+_HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ", re.IGNORECASE)
 
 
 class Findings(NamedTuple):
@@ -37,7 +38,7 @@ class Findings(NamedTuple):
 
 def verify(
     connection: sa.Connection,
-    checkpoints: tuple[Checkpoint, ...] = (),
+    checkpoints: Sequence[checkpoint.Checkpoint] = (),
     public: bytes | None = None,
     now: datetime | None = None,
     ring: KeyRing | None = None,
@@ -106,7 +107,7 @@ def _table_problems(connection: sa.Connection, state: State) -> Iterator[str]:
             yield f"the document {name[:16]} is of no settlement, or of another kind"
 
 
-def checkpoint_problems(older: Checkpoint, hashes: list[bytes], origin: str) -> Iterator[str]:
+def checkpoint_problems(older: checkpoint.Checkpoint, hashes: list[bytes], origin: str) -> Iterator[str]:
     """In what a log differs from what somebody saw of it before."""
     if older.origin != origin:
         yield f"the checkpoint is of {older.origin!r}, and this ledger is {origin!r}"
@@ -120,10 +121,6 @@ def checkpoint_problems(older: Checkpoint, hashes: list[bytes], origin: str) -> 
 def strangers(connection: sa.Connection) -> Iterator[str]:
     """What stands beside, or in the place of, a ledger's tables, and could answer for them."""
     yield from (_strange_sqlite if connection.dialect.name == "sqlite" else _strange_postgres)(connection)
-
-
-# What SQLite makes of a line of its schema is decided by the text alone, whatever kind it calls itself.
-_HARMLESS = re.compile(r"create (table|view|index|unique index|virtual table) ", re.IGNORECASE)
 
 
 def _strange_sqlite(connection: sa.Connection) -> Iterator[str]:
@@ -206,7 +203,8 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
     if [name for name in path if not name.startswith("pg_temp")][:1] != ["pg_catalog"]:
         yield f"the search path {', '.join(path)} puts other schemas before the server's own"
         return
-    tables = metadata.sorted_tables
+    tables, dialect = metadata.sorted_tables, connection.dialect
+    columns = [(t.name, c.name, c.type.compile(dialect).lower()) for t in tables for c in t.columns]
     indexes = {f"{table.name}_pkey": list(table.primary_key.columns) for table in tables}
     indexes |= {str(index.name): list(index.columns) for table in tables for index in table.indexes}
     indexes["event_key_key"] = [event.c.key]
@@ -215,12 +213,7 @@ def _strange_postgres(connection: sa.Connection) -> Iterator[str]:
         "guard": GUARD,
         "names": [table.name for table in tables],
         "indexes": [f"{name} btree ({', '.join(c.name for c in own)})" for name, own in indexes.items()],
-        "columns": [
-            f"{table.name}.{column.name} {column.type.compile(connection.dialect).lower()}"
-            for table in tables
-            for column in table.columns
-        ],
+        "columns": [f"{table}.{name} {kind}" for table, name, kind in columns],
     }
-    query = sa.text(_BESIDE.replace("::", "\\:\\:"))
-    for table, what, name in connection.execute(query, values).all():
+    for table, what, name in connection.execute(sa.text(_BESIDE.replace("::", "\\:\\:")), values).all():
         yield f"the {what} {name} of {table} is none of the ledger's"

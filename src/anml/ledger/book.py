@@ -10,7 +10,7 @@ from anml.ledger import kinds, people, two_people
 from anml.ledger.log import Event, seconds, shown_date
 from anml.ledger.money_parts import Answer, Settlement
 from anml.ledger.rules_money import below_digest, check_reversal
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 LONGEST_TEXT = 4_000
 
@@ -40,13 +40,13 @@ def free_id(tx: Writer, name: str) -> str:
     return sid
 
 
-def withdraw(tx: Writer, sid: str, by: str | None = None, superseded_by: str | None = None) -> Event:
+def withdraw(tx: Writer, sid: str, by: By = None, superseded_by: str | None = None) -> Event:
     """Take back a draft; it can never be approved again."""
     body = {"superseded_by": superseded_by}
     return tx.append(kinds.WITHDRAWN, f"settlement/{sid}/withdrawn", sid, body, by=tx.who(by))
 
 
-def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
+def approve(tx: Writer, sid: str, by: By, because: str = "") -> Event:
     """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
     tx.verified()
     who = tx.who(by)
@@ -67,7 +67,7 @@ def approve(tx: Writer, sid: str, by: str | None, because: str = "") -> Event:
 
 
 def release(
-    tx: Writer, sid: str, reputations: Mapping[str, int], by: str | None,
+    tx: Writer, sid: str, reputations: Mapping[str, int], by: By,
     kept: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Event]:  # fmt: skip
     """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
@@ -80,8 +80,7 @@ def release(
     for pid, r in sorted(reputations.items()):
         if held.get(pid) and pid not in waiting:
             # Nothing held means nothing to do, so a repeat has no effect; the key only has to be new.
-            key = f"release/{sid}/{pid}/{tx.next_seq}"
-            made.append(tx.append(kinds.RELEASED, key, pid, {"r": r}, sid))
+            made.append(tx.append(kinds.RELEASED, f"release/{sid}/{pid}/{tx.next_seq}", pid, {"r": r}, sid))
     for pid, body in sorted((kept or {}).items()):
         tx.append(kinds.KEPT, f"keep/{sid}/{pid}/{tx.next_seq}", pid, body, sid)
     if made or kept:
@@ -89,7 +88,7 @@ def release(
     return made
 
 
-def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: str | None) -> Event:
+def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: By) -> Event:
     """Ask to take back an amount: of what is held, then of what is payable, and then of later credits."""
     check_reversal(tx.state, sid, pid, amount, reason)
     body = {"reason": reason, "amount": amount}
@@ -106,8 +105,8 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
 
 
 def open_dispute(
-    tx: Writer, sid: str, pid: str, reason: str, key: str, by: str | None = None,
-    *, text: str = "", recorded_by: str | None = None, own: Mapping[str, str] | None = None,
+    tx: Writer, sid: str, pid: str, reason: str, key: str, by: By = None,
+    *, text: str = "", recorded_by: By = None, own: Mapping[str, str] | None = None,
 ) -> Event:  # fmt: skip
     """Open a dispute; without `by` the contributor's own, written down by `recorded_by`, or signed: `own`."""
     who = tx.who(by if by is not None else recorded_by)
@@ -125,7 +124,7 @@ def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str) -> Event:
     return _append(tx, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)
 
 
-def resolve(tx: Writer, sid: str, pid: str, by: str | None, key: str) -> Event:
+def resolve(tx: Writer, sid: str, pid: str, by: By, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
     tx.verified()
     who = tx.who(by)
@@ -175,7 +174,7 @@ def waits(tx: Writer, pid: str) -> str:
 
 
 def send(
-    tx: Writer, batch: str, currency: str, by: str | None, threshold: int, papers: Mapping[str, people.Paper],
+    tx: Writer, batch: str, currency: str, by: By, threshold: int, papers: Mapping[str, people.Paper],
     amounts: Mapping[str, int] | None = None,
 ) -> Event:  # fmt: skip
     """Send what is due to those in `papers`, each batch once; `amounts` were sent already."""
@@ -191,11 +190,10 @@ def send(
     return tx.append(kinds.BATCHED, f"payout/{batch}", batch, body, by=who)
 
 
-def close(tx: Writer, batch: str, pids: Collection[str], by: str | None, *, paid: bool) -> list[Event]:
+def close(tx: Writer, batch: str, pids: Collection[str], by: By, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
     tx.verified()
-    found = tx.state.payouts.get(batch)
-    payments = {payment.pid: payment for payment in found.payments}
+    payments = {payment.pid: payment for payment in tx.state.payouts.get(batch).payments}
     kind = kinds.PAID if paid else kinds.FAILED
     made = []
     for pid in sorted(pids):

@@ -77,8 +77,7 @@ def seal(connection: sa.Connection, ring: keys.KeyRing, seq: int, hashed: str) -
     """Seal the end of the log."""
     signed = ring.log.sign(_sealed_bytes(ring.origin, seq, hashed))
     values = {"seq": seq, "hash": bytes.fromhex(hashed), "sig": signed}
-    changed = connection.execute(sa.update(head).where(head.c.id == 1).values(**values))
-    if not changed.rowcount:
+    if not connection.execute(sa.update(head).where(head.c.id == 1).values(**values)).rowcount:
         connection.execute(sa.insert(head).values(id=1, **values))
 
 
@@ -101,7 +100,5 @@ def seal_fault(
 
 def check_sealed(connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes]) -> None:
     """An error unless the last entry is sealed."""
-    if found := seal_fault(connection, public, origin, last):
-        raise IntegrityError(
-            f"{found}; nothing may be added until `anml ledger verify` was run and understood"
-        )
+    if why := seal_fault(connection, public, origin, last):
+        raise IntegrityError(f"{why}; nothing may be added until `anml ledger verify` was run and understood")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from anml.core.errors import InputError, IntegrityError, UnsupportedError
+from anml.core.errors import InputError, IntegrityError, UnsupportedError, one_sentence
 from anml.ledger.schema import head
 
 T = TypeVar("T")
@@ -19,6 +19,11 @@ RETRIES = 20
 SQLITE_MAGIC = b"SQLite format 3\x00"
 # PostgreSQL: serialisation failure, deadlock, lock not available.
 _RETRY_STATES = {"40001", "40P01", "55P03"}
+# How many of these tables, as this connection finds them, its role owns.
+_OWNED = (
+    "SELECT count(*) FROM unnest(CAST(:names AS text[])) AS name "
+    "JOIN pg_class ON pg_class.oid = to_regclass(name) WHERE pg_has_role(relowner, 'USAGE')"
+)
 
 
 def ledger_url(text: str) -> sa.URL:
@@ -65,7 +70,7 @@ def refused(url: sa.URL) -> Iterator[None]:
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Refuse a file that is no SQLite database, before SQLite touches it."""
-    try:
+    with one_sentence(f"the ledger {path} cannot be opened"):
         if path.is_dir():
             raise InputError(f"a ledger is a SQLite file or a PostgreSQL URL, got the folder {path}")
         if not path.absolute().parent.is_dir():
@@ -74,8 +79,6 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
             return
         with path.open("rb") as file:
             start = file.read(len(SQLITE_MAGIC))
-    except OSError as error:
-        raise InputError(f"the ledger {path} cannot be opened: {error.strerror or error}") from None
     if start != SQLITE_MAGIC and (start or not may_be_empty):
         raise InputError(f"{path} is not a ledger: it is no SQLite file")
 
@@ -121,13 +124,6 @@ def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
     return []
 
 
-# How many of these tables, as this connection finds them, its role owns.
-_OWNED = (
-    "SELECT count(*) FROM unnest(CAST(:names AS text[])) AS name "
-    "JOIN pg_class ON pg_class.oid = to_regclass(name) WHERE pg_has_role(relowner, 'USAGE')"
-)
-
-
 def _scrub_sqlite(connection: sa.Connection) -> list[str]:
     def emptied() -> bool:
         return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
@@ -147,9 +143,7 @@ def _scrub_sqlite(connection: sa.Connection) -> list[str]:
 
 def sqlite_path(url: sa.URL) -> Path | None:
     """The file of a SQLite ledger; None for a server."""
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return None
-    return Path(url.database)
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
 
 
 def _sqlite_settings(raw: sqlite3.Connection, _: Any) -> None:

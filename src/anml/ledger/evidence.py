@@ -16,7 +16,7 @@ from anml.ledger.reading import Reading
 from anml.ledger.records import EvidenceLog, Record
 from anml.ledger.signing import EVERYTHING, PROPERTIES, Attestation, batch_scope, read_attestation, unwrap
 from anml.ledger.state import Where, loaded
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 
 def item_scope(batch: str, item: str) -> str:
@@ -34,12 +34,11 @@ def add(tx: Writer, records: Iterable[Record]) -> list[Event]:
         # The key is a hash of the record, so the same key is the same record.
         name = f"evidence/{digest({**body, 'pid': record.pid, 'sealed': ''})[:32]}"
         bodies[name] = (record.pid, {**body, "at": min(record.at, tx.now) if record.at else tx.now})
-    known = tx.reading.keys
-    new = {key: about for key, about in bodies.items() if key not in known}
+    new = {key: about for key, about in bodies.items() if key not in tx.reading.keys}
     return [tx.append(kinds.EVIDENCE, key, pid, body) for key, (pid, body) in new.items()]
 
 
-def taken(tx: Writer, what: str, about: str, by: str | None) -> Event | None:
+def taken(tx: Writer, what: str, about: str, by: By) -> Event | None:
     """Sign for the records that were appended in this transaction; nothing where there are none."""
     if not tx.state.open:
         return None
@@ -115,10 +114,8 @@ def entries(reading: Reading, pids: Iterable[str]) -> dict[int, EvidenceEntry]:
     """All evidence about contributors by its number in a log that was verified, signatures and all."""
     state = reading.state
     weighed = {e.id: e for found in of(state, pids).values() for e in found}
-    records = (one for one in state.evidence.found if one.seq in weighed)
-    return {
-        one.seq: EvidenceEntry(weighed[one.seq], _signature(one, state.keys), one.paper) for one in records
-    }
+    known = (one for one in state.evidence.found if one.seq in weighed)
+    return {one.seq: EvidenceEntry(weighed[one.seq], _signature(one, state.keys), one.paper) for one in known}
 
 
 def _signature(record: Record, keys: Keys) -> str:
@@ -140,12 +137,11 @@ def _subjects(tx: Writer, said: Attestation) -> list[tuple[str, str]]:
             tx.state.people.require(pid)
             found.append((pid, EVERYTHING))
         else:
-            given = tx.state.files.found
+            given = tx.reading.held.files
             pids = [pid for pid, own in given.items() if value in (batch for batch, _ in own)]
             if not pids:
                 raise InputError(f"no imported batch has the SHA-256 {value[:16]}… of subject {name!r}")
-            gone = tx.state.people.erased
-            found += [(pid, batch_scope(value)) for pid in pids if pid not in gone]
+            found += [(pid, batch_scope(value)) for pid in pids if pid not in tx.state.people.erased]
     return found
 
 

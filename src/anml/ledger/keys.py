@@ -14,12 +14,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from anml.core.errors import InputError, IntegrityError
+from anml.core.errors import InputError, IntegrityError, one_sentence
 
 _NONCE = 12
 # Marks a folder of keys whose ledger was not made yet.
 UNFINISHED = "unfinished"
 MASTER_BYTES = 32
+# Asked for the password of a key in a file.
+Password = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,13 @@ class KeyRing:
 
     def handle(self, namespace: str, value: str) -> str:
         """A keyed fingerprint finds a name again; without the master key nobody tests guesses against it."""
-        message = f"{namespace}\x00{value}".encode()
-        return hmac.new(self.master, message, hashlib.sha256).hexdigest()
+        return hmac.new(self.master, f"{namespace}\x00{value}".encode(), hashlib.sha256).hexdigest()
 
 
 def create_keys(folder: Path, origin: str) -> KeyRing:
     """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
-    try:
+    with one_sentence(f"the folder of keys {folder} cannot be made"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise InputError(f"the folder of keys {folder} cannot be made: {error.strerror or error}") from None
     mark, log, master = (folder / name for name in (UNFINISHED, "log.pem", "master.key"))
     if not mark.exists():
         for path in (log, master):
@@ -85,10 +84,6 @@ def create_signer(path: Path, password: str = "") -> str:
     return public_text(public_bytes(key.public_key()))
 
 
-# Asked for the password of a key in a file.
-Password = Callable[[Path], str]
-
-
 def from_environment(path: Path) -> str:
     """The password in ANML_KEY_PASSWORD, for programs; nobody is asked."""
     found = os.environ.get("ANML_KEY_PASSWORD")
@@ -99,10 +94,8 @@ def from_environment(path: Path) -> str:
 
 def read_private(path: Path, password: Password = from_environment) -> Ed25519PrivateKey:
     """Read an Ed25519 private key, in PEM or as OpenSSH writes it, with or without a password."""
-    try:
+    with one_sentence(f"the private key {path} cannot be read"):
         data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"the private key {path} cannot be read: {error.strerror or error}") from None
     ours = b"BEGIN OPENSSH" not in data[:100]
     load = serialization.load_pem_private_key if ours else serialization.load_ssh_private_key
     for told in (None, password):
@@ -129,17 +122,15 @@ def read_public(text: str) -> bytes:
     return parse_public(text)
 
 
-def parse_public(text: str, shown: str = "") -> bytes:
+def parse_public(text: str, got: str = "") -> bytes:
     """Read a public key from `ed25519:` text alone: what a log says names no file of this machine."""
-    shown = shown or (repr(text) if len(text) <= 60 else f"{text[:20]!r}…")
+    got = got or (repr(text) if len(text) <= 60 else f"{text[:20]!r}…")
     try:
         raw = base64.b64decode(text.removeprefix("ed25519:"), validate=True)
     except ValueError:
         raw = b""
     if not text.startswith("ed25519:") or len(raw) != 32:
-        raise InputError(
-            f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {shown}"
-        )
+        raise InputError(f"a public key is 'ed25519:' and 32 bytes in base64, or a file with that, got {got}")
     return raw
 
 
@@ -196,12 +187,13 @@ def _write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
     if path.exists():
         raise InputError(f"{path} exists already; a key is never overwritten")
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
+    with one_sentence(f"the key {path} cannot be written"):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(path)
-    except OSError as error:
-        raise InputError(f"the key {path} cannot be written: {error.strerror or error}") from None
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.rename(path)
+        finally:
+            draft.unlink(missing_ok=True)

@@ -41,28 +41,18 @@ class Kind(NamedTuple):
 
 ANYBODY = ROLES
 PAPER: dict[str, type] = {"paper": str, "sealed": str}
-_CREDIT: dict[str, type] = {
-    "rows": int, "kept": int, "counted": int, "units": int, "units_sha256": str, "newcomer": bool,
-    "r": int, "share": int, "by_r": bool,
-}  # fmt: skip
 
 KINDS: dict[str, Kind] = {
-    CREATED: Kind(
-        ANYBODY,
-        {"origin": str, "public": str, "founder": str, "founder_key": str, "single_person": bool,
-         "payee_wait_days": int, "appeals": str},
-        later={"recovery": str, "decisions": bool},
-    ),
+    CREATED: Kind(ANYBODY, {"origin": str, "public": str, "founder": str, "founder_key": str, "appeals": str,
+                            "single_person": bool, "payee_wait_days": int},
+                  later={"recovery": str, "decisions": bool}),
     STAFF_ADDED: Kind((ADMIN,), {"public": str, "roles": list, "proposal": int}, asks=(ADMIN,)),
     STAFF_REMOVED: Kind((ADMIN,), {"compromised": bool}),
     # By two people, or by one with the recovery key, whose signature it holds then.
     STAFF_RENEWED: Kind((ADMIN,), {"public": str, "proposal": int, "recovery": str}, asks=(ADMIN,)),
     CLOCK: Kind((ADMIN,), {"proposal": int}, asks=ANYBODY),
-    KEY_TRUSTED: Kind(
-        ANYBODY,
-        {"owner": str, "public": str, "may": list, "since": str, "until": object, "proposal": int},
-        asks=(ADMIN,),
-    ),
+    KEY_TRUSTED: Kind(ANYBODY, {"owner": str, "public": str, "may": list, "since": str, "until": object,
+                                "proposal": int}, asks=(ADMIN,)),
     KEY_REVOKED: Kind((ADMIN,), {"compromised": bool}),
     NAMED: Kind(ANYBODY, {"on": bool, "proposal": int}, asks=(ADMIN, REVIEWER)),
     PROPOSED: Kind(ANYBODY, {"step": str, "body": dict, **PAPER}),
@@ -76,29 +66,20 @@ KINDS: dict[str, Kind] = {
     MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,), asks=(REVIEWER, ADMIN)),
     ERASED: Kind((ADMIN,), {"reason": str, "also": list}, later={"proposal": int}, asks=(ADMIN,)),
     CONTRIBUTION: Kind(None, {"batch": str, "source": str, "domain": str, "rows": int, **PAPER}),
-    EVIDENCE: Kind(
-        None,
-        {"kind": str, "issuer": str, "at": str, "scope": str, "until": object, "vouched": str, "key": str,
-         **PAPER},
-    ),
-    SCORED: Kind(
-        None,
-        {"domain": str, "source": str, "batch": str, "at": str, "quality": int, "rows": int, "of": int,
-         "items": list},
-    ),
+    EVIDENCE: Kind(None, {"kind": str, "issuer": str, "at": str, "scope": str, "until": object,
+                          "vouched": str, "key": str, **PAPER}),
+    SCORED: Kind(None, {"domain": str, "source": str, "batch": str, "at": str, "quality": int, "rows": int,
+                        "of": int, "items": list}),
     TAKEN: Kind((REVIEWER,), {"what": str}, (REGISTERED, CONTRIBUTION, EVIDENCE, SCORED)),
-    DRAFTED: Kind(
-        (DRAFTER,),
-        {"manifest": str, "head": str, "currency": str, "pool": int, "run": str, "rows": str,
-         "work": str, "marks": list, "window_days": int, "supersedes": object, "accepted": object,
-         "project": str},
-        (REGISTERED,),
-    ),
+    DRAFTED: Kind((DRAFTER,), {"manifest": str, "head": str, "currency": str, "pool": int, "run": str,
+                               "rows": str, "work": str, "marks": list, "window_days": int,
+                               "supersedes": object, "accepted": object, "project": str}, (REGISTERED,)),
     WITHDRAWN: Kind((DRAFTER, APPROVER), {"superseded_by": object}),
     # `below` is the digest of who gets less than their rows alone would be paid, and what.
     APPROVED: Kind((APPROVER,), {"manifest": str, "head": str}, (REVERSED, REVERSED_ALL),
                    {"below": str, "because": str}),
-    CREDITED: Kind(None, _CREDIT),
+    CREDITED: Kind(None, {"rows": int, "kept": int, "counted": int, "units": int, "units_sha256": str,
+                          "newcomer": bool, "r": int, "share": int, "by_r": bool}),
     UNALLOCATED: Kind(None, {}),
     REVERSED_ALL: Kind(None, {"superseded_by": str}),
     RELEASED: Kind(None, {"r": int}),

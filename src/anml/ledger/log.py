@@ -13,6 +13,8 @@ from anml.core.money import LARGEST
 from anml.ledger.schema import event
 
 GENESIS = "0" * 64
+# What of an entry stands beside its bytes as well, to be found by.
+COLUMNS = ("seq", "kind", "key", "subject", "at")
 
 
 class Posting(NamedTuple):
@@ -49,11 +51,9 @@ def check_balanced(postings: Iterable[Posting], where: str) -> None:
         if abs(item.amount) > LARGEST:
             raise InputError(f"{item.amount} micro-units in {where} do not fit 64 bits")
         sums[item.currency] = sums.get(item.currency, 0) + item.amount
-    for currency, total in sums.items():
-        if total:
-            raise IntegrityError(
-                f"the postings of {where} sum to {total} micro-units of {currency}, not to 0"
-            )
+    for currency, left in sums.items():
+        if left:
+            raise IntegrityError(f"the postings of {where} sum to {left} micro-units of {currency}, not to 0")
 
 
 def encode(made: Event) -> bytes:

@@ -11,6 +11,8 @@ from anml.ledger import kinds
 from anml.ledger.log import Event, seconds
 
 _STATE = {kinds.APPROVED: "posted", kinds.WITHDRAWN: "withdrawn", kinds.REVERSED_ALL: "reversed"}
+# So many days somebody has for an answer, and for an appeal against what was decided after the window.
+DAYS = 14
 
 
 class Settlement(NamedTuple):
@@ -65,17 +67,16 @@ class Settlements:
         if e.kind == kinds.DRAFTED:
             made = Settlement(id=e.subject, state="drafted", posted=None, by=e.by, **e.body)
             self.found[e.subject] = made._replace(entries=(e.seq, 0))
-            return
-        if e.kind == kinds.CLOCK:
+        elif e.kind == kinds.CLOCK:
             # Windows that began ahead of time begin now.
             for sid, one in self.found.items():
                 self.found[sid] = one._replace(posted=one.posted and min(one.posted, e.at))
-            return
-        old = self.found[e.subject]
-        if e.kind == kinds.APPROVED:
-            entries, because = (old.entries[0], e.seq), e.body.get("because", "")
-            old = old._replace(posted=e.at, approved_by=e.by, because=because, entries=entries)
-        self.found[e.subject] = old._replace(state=_STATE[e.kind])
+        else:
+            old = self.found[e.subject]
+            if e.kind == kinds.APPROVED:
+                entries, because = (old.entries[0], e.seq), e.body.get("because", "")
+                old = old._replace(posted=e.at, approved_by=e.by, because=because, entries=entries)
+            self.found[e.subject] = old._replace(state=_STATE[e.kind])
 
     def get(self, sid: str) -> Settlement:
         """A settlement by its identifier."""
@@ -114,10 +115,6 @@ class Answer(NamedTuple):
     by: str
     correction: int = 0
     text: str = ""
-
-
-# So many days somebody has for an answer, and for an appeal against what was decided after the window.
-DAYS = 14
 
 
 class Dispute(NamedTuple):
@@ -276,25 +273,22 @@ class Payouts:
             self.heads[e.subject] = (body["currency"], e.by, e.at)
             for pid in self.payments.get(e.subject, {}):
                 self.came_back.pop((pid, body["currency"]), None)
-            return
-        if e.kind == kinds.CLOSED:
+        elif e.kind == kinds.CLOSED:
             self.came_back = {place: {by or e.by for by in said} for place, said in self.came_back.items()}
-            return
-        if e.kind == kinds.MERGED:
+        elif e.kind == kinds.MERGED:
             for pid, currency in [place for place in self.came_back if place[0] == e.subject]:
                 said = self.came_back.pop((pid, currency))
                 self.came_back.setdefault((body["into"], currency), set()).update(said)
-            return
-        if e.kind == kinds.FAILED:
-            for owed in e.postings[1:]:
+        elif e.kind == kinds.SENT:
+            # The number of the first entry is the payment's reference at the bank.
+            made = Payment(e.subject, body["amount"], "sent", e.seq, body["paper"])
+            self.payments.setdefault(body["batch"], {})[e.subject] = made
+        else:
+            own = self.payments[body["batch"]]
+            own[e.subject] = own[e.subject]._replace(state=e.kind.removeprefix("payout."))
+            for owed in e.postings[1:] if e.kind == kinds.FAILED else ():
                 place = (owed.account.removeprefix("payable:"), owed.currency)
                 self.came_back.setdefault(place, set()).add("")
-        own = self.payments.setdefault(body["batch"], {})
-        if e.kind == kinds.SENT:
-            # The number of the first entry is the payment's reference at the bank.
-            own[e.subject] = Payment(e.subject, body["amount"], "sent", e.seq, body["paper"])
-        else:
-            own[e.subject] = own[e.subject]._replace(state=e.kind.removeprefix("payout."))
 
     def get(self, batch: str) -> PayoutBatch:
         """A batch by its identifier."""

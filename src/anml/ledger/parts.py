@@ -216,10 +216,8 @@ class Keys:
         if e.kind == kinds.KEY_TRUSTED:
             self.owners.add(body["owner"])
             self._trusted[e.subject] = e.at
-            self.known[e.subject] = TrustedKey(
-                e.subject, body["owner"], keys.parse_public(body["public"]), frozenset(body["may"]),
-                body["since"], body["until"],
-            )  # fmt: skip
+            public, may, span = keys.parse_public(body["public"]), body["may"], (body["since"], body["until"])
+            self.known[e.subject] = TrustedKey(e.subject, body["owner"], public, frozenset(may), *span)
         elif e.kind == kinds.CLOCK:
             # What was revoked or trusted ahead of time is so from now on, not only once that time comes.
             for name, old in self.known.items():

@@ -1,7 +1,7 @@
 """Contributors: a random identifier in the log, and what is personal erasable and encrypted beside it."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,13 +15,12 @@ from anml.ledger.log import Event
 from anml.ledger.reading import Reading, alias_digest, open_paper, record_digest
 from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 ACCOUNT = "account"
 PAYEE = "payee"
 # What somebody is paid under, as two people agreed on it.
 DETAILS = ("name", "iban", "bic")
-
 
 # A paper about somebody, as the log names it: its hash, and the hash of what is stored of it.
 Paper = dict[str, str]
@@ -43,14 +42,12 @@ def register(tx: Writer, source: str, accounts: Iterable[str]) -> dict[str, str]
         rows[person_key].append({"pid": pid, "wrapped": wrapped})
         rows[person].append({"pid": pid, "sealed": sealed})
         rows[alias].append({"handle": handle, "pid": pid, "salt": salt})
-        account = alias_digest(handle, pid, salt)
-        body = {"record": record_digest(pid, wrapped, sealed), "account": account}
+        body = {"record": record_digest(pid, wrapped, sealed), "account": alias_digest(handle, pid, salt)}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
     for table, values in rows.items():
         if values:
             tx.connection.execute(sa.insert(table), values)
-    people = tx.state.people
-    return {name: people.resolve(known[handle]) for name, handle in handles.items()}
+    return {name: tx.state.people.resolve(known[handle]) for name, handle in handles.items()}
 
 
 def lookup_all(where: Reading, ring: KeyRing, source: str, names: Iterable[str]) -> dict[str, str]:
@@ -83,11 +80,7 @@ def profiles(
 def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     """A profile without what one person alone could have written into it: names, accounts, bank details."""
     about, held = _open(ring, pid, *where.held.profiles[pid]), where.held
-    listed = [
-        one
-        for one in about.get("accounts", [])
-        if any(held.owners.get(handle) == pid for handle in _handles(ring, one))
-    ]
+    listed = [one for one in about.get("accounts", []) if _leads_to(pid, where, ring, one)]
     paper = where.state.payees.paper.get(pid, "")
     sealed = held.details.get((paper, pid)) or (_sealed(where.connection, pid, paper) if paper else None)
     signed = json.loads(open_paper(ring, pid, paper, held.profiles[pid][0], sealed)) if sealed else {}
@@ -95,12 +88,11 @@ def _vouched(where: Reading, ring: KeyRing, pid: str) -> dict[str, Any]:
     return {**{name: about[name] for name in about if name not in DETAILS}, "accounts": listed, **agreed}
 
 
-def _handles(ring: KeyRing, account: str) -> Iterator[str]:
-    """The fingerprints that an account written source:name can have; both may have colons."""
+def _leads_to(pid: str, where: Reading, ring: KeyRing, account: str) -> bool:
+    """Whether an account written source:name is somebody's; source and name may both have colons."""
     parts = account.split(":")
-    for place in range(1, len(parts)):
-        source, name = ":".join(parts[:place]), ":".join(parts[place:])
-        yield ring.handle(ACCOUNT, f"{source}\x00{name}")
+    cuts = ((":".join(parts[:n]), ":".join(parts[n:])) for n in range(1, len(parts)))
+    return any(where.held.owners.get(ring.handle(ACCOUNT, "\x00".join(cut))) == pid for cut in cuts)
 
 
 def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -110,9 +102,8 @@ def accounts(profiles: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _open(ring: KeyRing, pid: str, wrapped: bytes, sealed: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        unseal(unseal(ring.master, wrapped, f"key/{pid}"), sealed, f"person/{pid}")
-    )
+    key = unseal(ring.master, wrapped, f"key/{pid}")
+    found: dict[str, Any] = json.loads(unseal(key, sealed, f"person/{pid}"))
     return found
 
 
@@ -134,7 +125,7 @@ def add_alias(tx: Writer, namespace: str, value: str, pid: str) -> str:
     return alias_digest(handle, pid, salt)
 
 
-def change_email(tx: Writer, pid: str, email: str, by: str | None) -> Event:
+def change_email(tx: Writer, pid: str, email: str, by: By) -> Event:
     """Change the address people are written to; nothing is paid to it, so one person may."""
     tx.state.people.require(pid)
     body = {"record": store_profile(tx, pid, profile(tx.reading, tx.ring, pid) | {"email": email})}
@@ -171,9 +162,7 @@ def attach_values(tx: Writer, pid: str, values: dict[str, Any]) -> Paper:
 def attached(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> bytes | None:
     """A paper by its hash; None after erasure."""
     sealed = _sealed(connection, pid, name)
-    if sealed is None:
-        return None
-    return open_paper(ring, pid, name, _wrapped(connection, pid), sealed)
+    return None if sealed is None else open_paper(ring, pid, name, _wrapped(connection, pid), sealed)
 
 
 def attached_values(connection: sa.Connection, ring: KeyRing, pid: str, name: str) -> dict[str, Any]:
@@ -192,7 +181,7 @@ def texts(
     return {name: attached_values(connection, ring, pid, name).get("text", "") for pid, name in papers}
 
 
-def erase(ledger: Ledger, pid: str, reason: str, by: str | None = None) -> list[str]:
+def erase(ledger: Ledger, pid: str, reason: str, by: By = None) -> list[str]:
     """Delete all that is personal of a whole person, and scrub their files; what could not be reached."""
 
     def work(tx: Writer) -> None:
@@ -223,8 +212,7 @@ def delete(tx: Writer, pid: str) -> None:
 
 def _wrapped(connection: sa.Connection, pid: str) -> bytes:
     """Somebody's own key, as the ledger's wraps it."""
-    query = sa.select(person_key.c.wrapped).where(person_key.c.pid == pid)
-    wrapped: bytes | None = connection.scalar(query)
+    wrapped: bytes | None = connection.scalar(sa.select(person_key.c.wrapped).where(person_key.c.pid == pid))
     if wrapped is None:
         raise ConflictError(f"contributor {pid} was erased")
     return wrapped

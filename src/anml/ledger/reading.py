@@ -13,7 +13,7 @@ from anml.core.canonical import leaf_hash, sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.keys import KeyRing, unseal
-from anml.ledger.log import GENESIS, Event, Posting, decode, encode
+from anml.ledger.log import COLUMNS, GENESIS, Event, Posting, decode, encode
 from anml.ledger.parts import TrustedKey
 from anml.ledger.records import Holdings
 from anml.ledger.schema import ERASABLE, alias, document, event, person, person_document, person_key, posting
@@ -101,8 +101,7 @@ def _attestations(
             # Erased; what is missing otherwise was named above.
             continue
         try:
-            wrapped = held.profiles[e.subject][0]
-            envelope = open_paper(ring, e.subject, place[0], wrapped, sealed[place])
+            envelope = open_paper(ring, e.subject, place[0], held.profiles[e.subject][0], sealed[place])
             check_envelope(envelope, trusted[e.body["key"]].public, e)
         except AnmlError as error:
             held.signed.append(e)
@@ -193,9 +192,7 @@ class Reading:
             self.problems.append(f"entry {row.seq} is not in canonical form")
         if found.prev != prev:
             self.problems.append(f"entry {row.seq} does not follow the entry before it")
-        if any(
-            getattr(row, name) != getattr(found, name) for name in ("seq", "kind", "key", "subject", "at")
-        ):
+        if any(getattr(row, name) != getattr(found, name) for name in COLUMNS):
             self.problems.append(f"the columns of entry {row.seq} differ from its bytes")
         if [(item, found.settlement) for item in found.postings] != booked.pop(row.seq, []):
             self.problems.append(f"the postings of entry {row.seq} differ from its bytes")

@@ -15,6 +15,8 @@ from anml.ledger.signing import EVERYTHING
 Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
 _BY_SETTLEMENT = ("held:", "funding:")
+# Fields that vouch for rows of the erasable tables.
+_VOUCH = {"record", "account", "payee", "paper"}
 
 
 def account_of(item: Posting, settlement: str) -> Account:
@@ -55,8 +57,7 @@ class Balances:
         for account, currency, settlement, amount in connection.execute(query):
             key = account_of(Posting(account, currency, 0), settlement)
             sums[key] = sums.get(key, 0) + int(amount)
-        every = sums.keys() | self._known.keys()
-        return any(sums.get(key, 0) != self._known.get(key, 0) for key in every)
+        return any(sums.get(key, 0) != self._known.get(key, 0) for key in sums.keys() | self._known.keys())
 
     def accounts(self, *names: str) -> list[Account]:
         """These accounts by currency and settlement."""
@@ -139,19 +140,6 @@ class EvidenceLog:
         self.found.append(Record(pid=e.subject, seq=e.seq, received=e.at, **e.body))
 
 
-class FileLog:
-    """Whose work lies in which imported files, with the paper that names its tasks, by contributor."""
-
-    KINDS = (kinds.CONTRIBUTION,)
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[tuple[str, str]]] = {}
-
-    def fold(self, e: Event) -> None:
-        """Take in one entry."""
-        self.found.setdefault(e.subject, []).append((e.body["batch"], e.body["paper"]))
-
-
 class ScoreLog:
     """All scored work: contributor, domain and score; and the judgements that were counted, each once."""
 
@@ -192,24 +180,19 @@ class Trail:
         if e.kind in (kinds.STAFF_ADDED, kinds.STAFF_RENEWED, kinds.PROPOSED):
             if e.body.get("step", e.kind) in (kinds.STAFF_ADDED, kinds.STAFF_RENEWED):
                 self.staff.append(e.seq)
-            return
-        if e.kind in (kinds.RELEASED_ALL, kinds.APPROVED):
+        elif e.kind in (kinds.RELEASED_ALL, kinds.APPROVED):
             self.covers.update(dict.fromkeys(self._open, e.seq))
             self._open = []
-            return
-        self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
-        if e.kind != kinds.CREDITED and not e.by:
-            self._open.append(e.seq)
+        else:
+            self.own.setdefault((e.settlement, e.subject), []).append(e.seq)
+            if e.kind != kinds.CREDITED and not e.by:
+                self._open.append(e.seq)
 
 
 class Holdings:
     """What should lie in the erasable tables, by contributor."""
 
-    KINDS = frozenset(
-        kind
-        for kind, about in kinds.KINDS.items()
-        if {"record", "account", "payee", "paper"}.intersection(about.fields)
-    )
+    KINDS = frozenset(kind for kind, about in kinds.KINDS.items() if _VOUCH.intersection(about.fields))
 
     def __init__(self) -> None:
         # Whom each name leads to and the profiles, sealed, as they were when the tables were last read.
@@ -221,6 +204,8 @@ class Holdings:
         self.names: dict[str, set[str]] = defaultdict(set)
         self.papers: dict[tuple[str, str], str] = {}
         self.sealed_anew: set[tuple[str, str]] = set()
+        # Imported files with somebody's work in them, each with the paper that names its tasks.
+        self.files: dict[str, list[tuple[str, str]]] = {}
         # Evidence that somebody signed elsewhere, until its papers were looked at.
         self.signed: list[Event] = []
 
@@ -235,5 +220,7 @@ class Holdings:
             first = self.papers.setdefault((body["paper"], e.subject), body["sealed"])
             if first != body["sealed"]:
                 self.sealed_anew.add((body["paper"], e.subject))
+        if e.kind == kinds.CONTRIBUTION:
+            self.files.setdefault(e.subject, []).append((body["batch"], body["paper"]))
         if e.kind == kinds.EVIDENCE and body["key"]:
             self.signed.append(e)

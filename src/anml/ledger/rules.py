@@ -96,8 +96,7 @@ def _resolved(state: State, e: Event) -> list[Posting]:
 
 def check_bound(state: State, found: Settlement, pid: str, correction: int) -> None:
     """A correction takes no more than is held, and all of them together add no more than the pool was."""
-    held = state.balances.get(f"held:{pid}", found.currency, found.id)
-    if held + correction < 0:
+    if state.balances.get(f"held:{pid}", found.currency, found.id) + correction < 0:
         raise ConflictError(f"the correction {correction} is more than what is held in {found.id}")
     most = found.pool - state.disputes.added.get(found.id, 0)
     if correction > most:
@@ -138,10 +137,8 @@ def _batched(state: State, e: Event) -> None:
         if one.body["batch"] != batch or one.postings[0].currency != currency:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
         # Whoever says so of others' batches could pay a friend twice as well.
-        for said in state.payouts.came_back.get((one.subject, currency), ()) if state.strict else ():
-            apart(
-                state, said, e, f"recorded that a payment to {one.subject} came back; another sends it again"
-            )
+        for by in state.payouts.came_back.get((one.subject, currency), ()) if state.strict else ():
+            apart(state, by, e, f"recorded that a payment to {one.subject} came back; another sends it again")
 
 
 def _closed(state: State, e: Event) -> None:
@@ -157,17 +154,14 @@ def _closed(state: State, e: Event) -> None:
 
 def _settled(state: State, e: Event) -> list[Posting]:
     """A payment that was paid, or came back."""
-    batch, pid = e.body["batch"], e.subject
-    known = state.payouts
-    payment = known.payments.get(batch, {}).get(pid)
-    if payment is None or batch not in known.heads:
+    batch, pid, known = e.body["batch"], e.subject, state.payouts
+    found = known.payments.get(batch, {}).get(pid)
+    if found is None or batch not in known.heads:
         raise InputError(f"batch {batch} has no payment to {pid!r}")
-    if payment.state != "sent" or payment.amount != e.body["amount"]:
-        raise ConflictError(
-            f"the payment to {pid} in {batch} is {payment.state} already, or of another amount"
-        )
+    if found.state != "sent" or found.amount != e.body["amount"]:
+        raise ConflictError(f"the payment to {pid} in {batch} is {found.state} already, or of another amount")
     target = f"paid:{pid}" if e.kind == kinds.PAID else f"payable:{state.people.resolve(pid)}"
-    return move(f"clearing:{batch}", target, known.heads[batch][0], payment.amount)
+    return move(f"clearing:{batch}", target, known.heads[batch][0], found.amount)
 
 
 AFTER_RULES: dict[str, Rule] = {

@@ -144,10 +144,8 @@ def _reversed_all(state: State, e: Event) -> None:
 def _released(state: State, e: Event) -> list[Posting]:
     sid, pid = e.settlement, e.subject
     found = state.settlements.expect(sid, "posted")
-    if seconds(e.at) < found.window_end:
-        raise ConflictError(
-            f"the dispute window of settlement {sid} is open until {shown_date(found.window_end)}"
-        )
+    if seconds(e.at) < (end := found.window_end):
+        raise ConflictError(f"the dispute window of settlement {sid} is open until {shown_date(end)}")
     if pid in state.disputes.waiting(sid):
         raise ConflictError(f"contributor {pid} has an open dispute in {sid}")
     facts, amount = state.credits.facts(sid, pid), state.balances.get(f"held:{pid}", found.currency, sid)

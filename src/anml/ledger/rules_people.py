@@ -1,15 +1,13 @@
 """Rules of who is on record and where they stand: contributors, evidence, scores."""
 
-import re
 from collections import Counter
 
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.identifiers import domain_id, place_id
+from anml.core.identifiers import domain_id, is_contributor, place_id
 from anml.core.money import floor_minor
 from anml.core.settle import UNIT
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
-from anml.core.signals.policy import VOUCHED
+from anml.core.signals.policy import EVIDENCE, VOUCHED
 from anml.core.signals.track_record import SOURCES
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting, moment
@@ -24,7 +22,7 @@ TAKEN_FROM = ("import", "run", "attestation")
 def _registered(state: State, e: Event) -> None:
     if e.subject in state.people.since:
         raise IntegrityError(f"contributor {e.subject} is on record already")
-    if not re.fullmatch(r"c[0-9a-f]{32}", e.subject):
+    if not is_contributor(e.subject):
         raise IntegrityError(f"{e.subject!r} is no identifier of a contributor")
 
 
@@ -98,7 +96,7 @@ def _check_domain(state: State, domain: str) -> None:
 def _evidence(state: State, e: Event) -> None:
     body = e.body
     state.people.require(e.subject)
-    one_of("kind of evidence", body["kind"], EVIDENCE_KINDS)
+    one_of("kind of evidence", body["kind"], EVIDENCE)
     one_of("voucher", body["vouched"], VOUCHED)
     # What is in the log stays there: a time that nobody can read would stop every later reading.
     for time in (body["at"], body["until"]):

@@ -64,7 +64,6 @@ head = _table(
 APPEND_ONLY = ("event", "posting", "document")
 ERASABLE = (person, person_key, person_document, alias)
 
-
 # What refuses changes on PostgreSQL.
 GUARD = " BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END "
 
@@ -112,15 +111,13 @@ def version(connection: sa.Connection) -> int:
     return int(value or 0)
 
 
-def check_version(found: int) -> None:
+def check_version(have: int) -> None:
     """Refuse a ledger of another version."""
-    if found > VERSION:
+    if have > VERSION:
+        raise UnsupportedError(f"this ledger has schema {have}, which is newer than this program's {VERSION}")
+    if 0 < have < VERSION:
         raise UnsupportedError(
-            f"this ledger has schema {found}, which is newer than this program's {VERSION}"
-        )
-    if 0 < found < VERSION:
-        raise UnsupportedError(
-            f"this ledger has schema {found}, without signatures of staff; this program needs {VERSION}, so "
+            f"this ledger has schema {have}, without signatures of staff; this program needs {VERSION}, so "
             "keep it for reading with the program that made it, and make a new one"
         )
 

@@ -49,10 +49,11 @@ class Signers:
     password: keys.Password = keys.from_environment
     _known: dict[bytes, Signer] = field(default_factory=dict)
 
-    def acting(self, staff: Staff) -> str:
-        """Who acts where nobody is named: by ANML_BY, or whose key alone is at hand of all of the staff."""
-        if self.name or os.environ.get("ANML_BY"):
-            return staff_id(self.name or os.environ["ANML_BY"])
+    def acting(self, staff: Staff, by: str | None = None) -> str:
+        """Who acts: as named, here or by ANML_BY, or whose key alone is at hand of all of the staff."""
+        named = by if by is not None else self.name or os.environ.get("ANML_BY") or None
+        if named is not None:
+            return staff_id(named)
         if self.file:
             # The file that was given signs, and nothing else; its password is asked for once.
             own = from_file(self.file, self.password)
@@ -157,13 +158,8 @@ def pae(kind: str, payload: bytes) -> bytes:
 def wrap(kind: str, payload: bytes, *signers: Signer) -> dict[str, Any]:
     """Sign a payload into an envelope."""
     message = pae(kind, payload)
-    return {
-        "payload": base64.b64encode(payload).decode(),
-        "payloadType": kind,
-        "signatures": [
-            {"keyid": sha256(signer.public)[:16], "sig": signature(signer, message)} for signer in signers
-        ],
-    }
+    signed = [{"keyid": sha256(one.public)[:16], "sig": signature(one, message)} for one in signers]
+    return {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": signed}
 
 
 def unwrap(envelope: bytes, publics: Iterable[bytes], kind: str = INTOTO) -> tuple[bytes, bytes]:
@@ -192,16 +188,9 @@ def attest(
     key: Ed25519PrivateKey,
 ) -> bytes:
     """A signed simple verification result about subjects given as name and SHA-256."""
-    statement = {
-        "_type": STATEMENT,
-        "subject": [{"name": name, "digest": {"sha256": value}} for name, value in subjects],
-        "predicateType": SVR,
-        "predicate": {
-            "verifier": {"id": verifier},
-            "timeCreated": stamp(created),
-            "properties": sorted(properties),
-        },
-    }
+    about = [{"name": name, "digest": {"sha256": value}} for name, value in subjects]
+    said = {"verifier": {"id": verifier}, "timeCreated": stamp(created), "properties": sorted(properties)}
+    statement = {"_type": STATEMENT, "subject": about, "predicateType": SVR, "predicate": said}
     return canonical(wrap(INTOTO, canonical(statement), from_key(key))) + b"\n"
 
 
@@ -210,15 +199,10 @@ def read_attestation(payload: bytes) -> Attestation:
     try:
         statement = json.loads(payload)
         kinds = (statement["_type"], statement["predicateType"])
-        predicate = statement["predicate"]
-        found = Attestation(
-            tuple(
-                (str(item.get("name", "")), str(item["digest"]["sha256"])) for item in statement["subject"]
-            ),
-            str(predicate["verifier"]["id"]),
-            moment(predicate["timeCreated"]),
-            tuple(str(name) for name in predicate["properties"]),
-        )
+        about, said = statement["subject"], statement["predicate"]
+        subjects = tuple((str(item.get("name", "")), str(item["digest"]["sha256"])) for item in about)
+        verifier, created = str(said["verifier"]["id"]), moment(said["timeCreated"])
+        found = Attestation(subjects, verifier, created, tuple(map(str, said["properties"])))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"the statement is not a simple verification result ({error})") from None
     if kinds != (STATEMENT, SVR):

@@ -14,7 +14,7 @@ from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
 from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
-from anml.ledger.records import Balances, Credits, EvidenceLog, FileLog, Holdings, ScoreLog, Trail, account_of
+from anml.ledger.records import Balances, Credits, EvidenceLog, Holdings, ScoreLog, Trail, account_of
 from anml.ledger.schema import event
 
 P = TypeVar("P")
@@ -25,7 +25,6 @@ _CARRIES = (kinds.REVERSED, kinds.MERGED)
 _COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
 # A rule refuses an entry, or says what money it moves; None where it moves none.
 Rule = Callable[["State", Event], list[Posting] | None]
-
 
 Credited = dict[str, tuple[int, dict[str, Any]]]
 
@@ -53,13 +52,11 @@ class State:
         self.staff, self.people, self.keys = Staff(), People(), Keys()
         self.proposals, self.payees = Proposals(), Payees()
         self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
-        self.credits, self.evidence, self.files = Credits(), EvidenceLog(), FileLog()
-        self.scores, self.trail, self.held = ScoreLog(), Trail(), Holdings()
+        self.credits, self.evidence, self.scores = Credits(), EvidenceLog(), ScoreLog()
+        self.trail, self.held = Trail(), Holdings()
         self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}
-        self._followers: dict[str, list[Any]] = {}
-        for part in self._parts.values():
-            for kind in part.KINDS:
-                self._followers.setdefault(kind, []).append(part)
+        parts = self._parts.values()
+        self._followers = {kind: [part for part in parts if kind in part.KINDS] for kind in kinds.KINDS}
         self.at = ""
         self.open: list[Event] = []
         self.owed: Owed | None = None
@@ -77,8 +74,7 @@ class State:
         if self._worked_out[0] != found.manifest:
             made = read_manifest(self.documents, found)
             given = manifest.credits(made)
-            below = manifest.below(given, made["pool"], made["rate"])
-            self._worked_out = (found.manifest, given, below)
+            self._worked_out = (found.manifest, given, manifest.below(given, made["pool"], made["rate"]))
         return self._worked_out[1]
 
     def below(self, found: Settlement) -> dict[str, list[int]]:
@@ -93,8 +89,7 @@ class State:
 
     def check(self, e: Event) -> list[Posting]:
         """The money that this entry moves; an error where it may not come next. Nothing is changed."""
-        kind = kinds.KINDS.get(e.kind)
-        if kind is None:
+        if e.kind not in kinds.KINDS:
             raise IntegrityError(f"there is no kind of entry {e.kind!r}")
         if fault := kinds.body_fault(e.kind, e.body):
             raise IntegrityError(f"an entry of kind {e.kind} {fault}")

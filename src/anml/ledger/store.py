@@ -1,7 +1,6 @@
 """A ledger: a database, its keys, a clock and a source of identifiers, all handed in."""
 
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +14,9 @@ import sqlalchemy as sa
 
 from anml.core.errors import ConflictError, InputError
 from anml.core.identifiers import staff_id
-from anml.ledger import schema
+from anml.ledger import kinds, schema
 from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
 from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, load_keys, public_text
-from anml.ledger.kinds import CREATED
 from anml.ledger.reading import Reading
 from anml.ledger.signing import FOLDER, Signers, from_file
 from anml.ledger.state import loaded
@@ -27,6 +25,7 @@ from anml.ledger.writer import Writer
 P = ParamSpec("P")
 T = TypeVar("T")
 Clock = Callable[[], datetime]
+_MAKE = "make one with: anml ledger init"
 
 
 def utc_now() -> datetime:
@@ -37,11 +36,6 @@ def utc_now() -> datetime:
 def random_id() -> str:
     """128 random bits: says nothing about who it stands for."""
     return "c" + secrets.token_hex(16)
-
-
-def is_id(text: str) -> bool:
-    """Whether a text has the shape of such an identifier."""
-    return re.fullmatch(r"c[0-9a-f]{32}", text) is not None
 
 
 @dataclass(frozen=True)
@@ -191,16 +185,13 @@ def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: 
         **{name: value for name, value in asdict(charter).items() if value or name != "recovery"},
     }
     writer = Writer(connection, made)
-    writer.append(CREATED, CREATED, "", body, by=charter.founder)
+    writer.append(kinds.CREATED, kinds.CREATED, "", body, by=charter.founder)
     writer.close()
 
 
 def staff_folder() -> Path:
     """Where somebody's own keys lie: ANML_STAFF_KEYS, or a folder of their home."""
     return Path(os.environ.get("ANML_STAFF_KEYS") or Path.home() / ".config" / "anml" / "staff")
-
-
-_MAKE = "make one with: anml ledger init"
 
 
 def open_ledger(

@@ -12,14 +12,14 @@ from anml.ledger import keys, kinds, people
 from anml.ledger.log import Event, moment, stamp
 from anml.ledger.rules_staff import recovery_bytes, sound_key
 from anml.ledger.signing import Signer, signature
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 # A key may vouch for all of these unless told otherwise. Flags and their lifting are granted one by one.
 DEFAULT_MAY = frozenset(name for name, kind in EVIDENCE.items() if kind.default)
 
 
 def propose(
-    tx: Writer, step: str, subject: str, body: dict[str, Any], by: str | None,
+    tx: Writer, step: str, subject: str, body: dict[str, Any], by: By,
     paper: people.Paper = people.NO_PAPER, settlement: str = "",
 ) -> Event:  # fmt: skip
     """Ask for a second person's word; the same question twice, while it is open, is one."""
@@ -33,21 +33,20 @@ def propose(
     return tx.append(kinds.PROPOSED, f"proposal/{tx.next_seq}", subject, whole, settlement, who)
 
 
-def drop(tx: Writer, number: int, by: str | None) -> Event:
+def drop(tx: Writer, number: int, by: By) -> Event:
     """Take a proposal off the list."""
     found = tx.state.proposals.open(number)
     key = f"proposal/{number}/dropped"
     return tx.append(kinds.DROPPED, key, found.subject, {"proposal": number}, by=tx.who(by))
 
 
-def confirm(tx: Writer, number: int, by: str | None) -> Event:
+def confirm(tx: Writer, number: int, by: By) -> Event:
     """Carry out a proposal as the second person."""
     found = tx.verified().state.proposals.open(number)
     step = found.body["step"]
     added = _CARRY_OUT[step](tx, found) if step in _CARRY_OUT else {}
     body = {**found.body["body"], "proposal": number, **added}
-    key = f"proposal/{number}/confirmed"
-    return tx.append(step, key, found.subject, body, found.settlement, tx.who(by))
+    return tx.append(step, f"proposal/{number}/confirmed", found.subject, body, found.settlement, tx.who(by))
 
 
 def _paper(tx: Writer, found: Event) -> dict[str, Any]:
@@ -82,8 +81,7 @@ def _map(tx: Writer, found: Event) -> dict[str, Any]:
     account = people.add_alias(tx, people.ACCOUNT, f"{source}\x00{name}", pid)
     old = people.profile(tx.reading, tx.ring, pid)
     accounts = [*old.get("accounts", []), f"{source}:{name}"]
-    record = people.store_profile(tx, pid, {**old, "accounts": accounts})
-    return {"record": record, "account": account}
+    return {"record": people.store_profile(tx, pid, {**old, "accounts": accounts}), "account": account}
 
 
 def _erase(tx: Writer, found: Event) -> dict[str, Any]:
@@ -100,7 +98,7 @@ _CARRY_OUT: dict[str, Callable[[Writer, Event], dict[str, Any]]] = {
 }
 
 
-def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None) -> Event:
+def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: By) -> Event:
     """Propose a name and bank details to pay somebody under."""
     tx.state.people.require(pid)
     if iban := changes.get("iban"):
@@ -111,7 +109,7 @@ def propose_payee(tx: Writer, pid: str, changes: dict[str, str], by: str | None)
     return _propose_sealed(tx, kinds.PAYEE_SET, pid, whole, by)
 
 
-def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None) -> Event | None:
+def propose_account(tx: Writer, source: str, name: str, pid: str, by: By) -> Event | None:
     """Propose that an account belongs to a contributor; one that has its own record is merged into it."""
     tx.state.people.require(pid)
     old = people.lookup_all(tx.reading, tx.ring, source, [name]).get(name)
@@ -121,14 +119,12 @@ def propose_account(tx: Writer, source: str, name: str, pid: str, by: str | None
     return None if old == into else propose(tx, kinds.MERGED, old, {"into": into}, by)
 
 
-def _propose_sealed(tx: Writer, step: str, pid: str, values: dict[str, Any], by: str | None) -> Event:
+def _propose_sealed(tx: Writer, step: str, pid: str, values: dict[str, Any], by: By) -> Event:
     paper = people.attach_values(tx, pid, values)
     return propose(tx, step, pid, {"digest": paper["paper"]}, by, paper)
 
 
-def propose_staff(
-    tx: Writer, name: str, public: bytes, roles: Sequence[str] | None, by: str | None = None
-) -> Event:
+def propose_staff(tx: Writer, name: str, public: bytes, roles: Sequence[str] | None, by: By = None) -> Event:
     """Bring in a member of staff: the second one at once, later ones when another person confirms."""
     who, text = staff_id(name), keys.public_text(public)
     sound_key(text)
@@ -142,7 +138,7 @@ def propose_staff(
     return propose(tx, kinds.STAFF_ADDED, who, body, by)
 
 
-def renew(tx: Writer, name: str, public: bytes, recovery: Signer | None, by: str | None = None) -> Event:
+def renew(tx: Writer, name: str, public: bytes, recovery: Signer | None, by: By = None) -> Event:
     """Propose another key for a member of staff; by the recovery key, where nobody else is left, at once."""
     who, text = staff_id(name), keys.public_text(public)
     sound_key(text)
@@ -154,7 +150,7 @@ def renew(tx: Writer, name: str, public: bytes, recovery: Signer | None, by: str
     return tx.append(kinds.STAFF_RENEWED, f"staff/{who}/renewed/{tx.next_seq}", who, body, by=tx.who(by))
 
 
-def remove_staff(tx: Writer, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
+def remove_staff(tx: Writer, name: str, by: By = None, *, compromised: bool = False) -> Event:
     """From now on somebody may act no more; with `compromised`, because their key leaked."""
     who = staff_id(name)
     body = {"compromised": compromised}
@@ -163,7 +159,7 @@ def remove_staff(tx: Writer, name: str, by: str | None = None, *, compromised: b
 
 def propose_key(
     tx: Writer, owner: str, public: bytes, may: Sequence[str] | None, since: str | None, until: str | None,
-    by: str | None,
+    by: By,
 ) -> Event:  # fmt: skip
     """Propose to trust a key that vouches."""
     who, text = owner_id(owner), keys.public_text(public)
@@ -182,7 +178,7 @@ def propose_key(
     return propose(tx, kinds.KEY_TRUSTED, name, body, by)
 
 
-def revoke_key(tx: Writer, name: str, by: str | None = None, *, compromised: bool = False) -> Event:
+def revoke_key(tx: Writer, name: str, by: By = None, *, compromised: bool = False) -> Event:
     """Stop trusting a key from now on, or altogether where it leaked."""
     mark = "compromised" if compromised else "revoked"
     body = {"compromised": compromised}

@@ -1,14 +1,13 @@
 """Appends to the log inside one transaction: checked by the state machine, signed, and sealed at the end."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
 
 from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import ConflictError
-from anml.core.identifiers import staff_id
 from anml.ledger import audit, checkpoint, kinds
-from anml.ledger.log import GENESIS, Event, encode, moment, newest, signed_bytes, stamp
+from anml.ledger.log import COLUMNS, GENESIS, Event, encode, moment, newest, signed_bytes, stamp
 from anml.ledger.reading import Reading
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import signature
@@ -17,12 +16,12 @@ from anml.ledger.state import State
 if TYPE_CHECKING:
     from anml.ledger.store import Ledger
 
+# Who takes a step, by their staff identifier; None is whoever acts here.
+By: TypeAlias = str | None
+
 
 class Writer:
-    """Goes on from a ledger that was read and verified; rows are gathered, and every read flushes them first.
-
-    `by` of None is who acts here, and `prev` the last hash.
-    """
+    """Goes on from a ledger that was read and verified; rows are gathered, and a read flushes them first."""
 
     def __init__(self, connection: sa.Connection, ledger: "Ledger") -> None:
         self._connection, self.ledger, self.ring = connection, ledger, ledger.ring
@@ -65,9 +64,9 @@ class Writer:
         self.flush()
         return self._connection
 
-    def who(self, by: str | None) -> str:
+    def who(self, by: By) -> str:
         """One spelling of who acts; by default whoever acts here."""
-        return staff_id(by) if by is not None else self.ledger.signers.acting(self.state.staff)
+        return self.ledger.signers.acting(self.state.staff, by)
 
     def append(
         self, kind: str, key: str, subject: str, body: dict[str, Any], settlement: str = "", by: str = ""
@@ -86,22 +85,17 @@ class Writer:
         if key in self.reading.keys:
             raise ConflictError(f"the key {key!r} was used before for another entry")
         if by:
-            member = self.state.signer(made)
-            signer = self.ledger.signers.find(by, member.public)
+            signer = self.ledger.signers.find(by, self.state.signer(made).public)
             made = made._replace(sig=signature(signer, signed_bytes(made)))
         entry = encode(made)
         made = made._replace(hash=leaf_hash(entry))
         self.state.accept(made)
         self.reading.took(made)
         self._seq, self.prev = made.seq, made.hash.hex()
-        self._events.append(
-            {"seq": made.seq, "kind": kind, "key": key, "subject": subject, "at": at, "entry": entry,
-             "hash": made.hash}
-        )  # fmt: skip
-        self._postings += [
-            {"seq": made.seq, "line": line, "settlement": settlement, **item._asdict()}
-            for line, item in enumerate(made.postings)
-        ]
+        columns = {name: getattr(made, name) for name in COLUMNS}
+        self._events.append({**columns, "entry": entry, "hash": made.hash})
+        place = {"seq": made.seq, "settlement": settlement}
+        self._postings += [{**place, "line": n, **item._asdict()} for n, item in enumerate(made.postings)]
         return made
 
     def _check_clock(self, kind: str, body: dict[str, Any]) -> None:
@@ -136,8 +130,7 @@ class Writer:
     def keep(self, kind: str, body: bytes) -> str:
         """Keep a document by its hash, which is returned."""
         name = sha256(body)
-        known = self.connection.scalar(sa.select(document.c.kind).where(document.c.sha256 == name))
-        if known is None:
+        if self.connection.scalar(sa.select(document.c.kind).where(document.c.sha256 == name)) is None:
             self._connection.execute(sa.insert(document).values(sha256=name, kind=kind, body=body))
         return name
 

@@ -86,11 +86,7 @@ def answer(
 
 @disputes.command("resolve")
 @at_desk("by", "yes", "dry_run")
-def resolve(
-    at: Desk,
-    settlement: Settlement,
-    contributor: Contributor,
-) -> None:
+def resolve(at: Desk, settlement: Settlement, contributor: Contributor) -> None:
     """Post the correction of an answer, as a second person."""
     sid, pid = people.names.exact(settlement), people.names.find_person(at.book, contributor)
     content = at.book.rehearse(lambda tx: ledger.steps.resolution(tx, sid, pid, at.by))
@@ -103,14 +99,12 @@ def resolve(
         f"{answer['outcome']} by {answer['by']} ({answer['reason']}): {correction} "
         f"{content['currency']} more, on top of {held} held.",
     ]
-    seen = at.agreed(content, lines)
-    made, currency = pay.disputes.resolve(at.book, sid, pid, by=at.by, seen=seen)
+    made, currency = pay.disputes.resolve(at.book, sid, pid, by=at.by, seen=at.agreed(content, lines))
     shown = people.names.names_of(at.book).get(pid, pid)
     done = "Would post" if at.dry_run else "Posted"
     posted = made.body["correction"]
     value = {"entry": made.seq, "correction": posted, "by": made.by, "dry_run": at.dry_run}
-    amount = f"{show_money(posted, currency)} {currency}"
-    at.show(value, [f"{done} a correction of {amount} for {shown}."])
+    at.show(value, [f"{done} a correction of {show_money(posted, currency)} {currency} for {shown}."])
 
 
 @disputes.command("reverse")
@@ -129,5 +123,4 @@ def reverse(
     lines, done, names = ["Would propose it."], False, people.names.names_of(at.book)
     if not at.dry_run:
         lines, done = at.proposed([made.seq], f"{amount} back from {names.get(pid, pid)}")
-    value = {"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}
-    at.show(value, lines)
+    at.show({"proposal": made.seq, "amount": micro, "reversed": done, "dry_run": at.dry_run}, lines)

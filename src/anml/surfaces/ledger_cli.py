@@ -53,8 +53,7 @@ def init(
             f"and whom you bring in with: anml ledger staff add NAME --public-key KEY --by {who}",
             seal if recovery else none,
         ]
-    value = {"origin": origin, "public_key": public, "founder": who, "single_person": single_person}
-    at.show(value, lines)
+    at.show({"origin": origin, "public_key": public, "founder": who, "single_person": single_person}, lines)
 
 
 @app.command()
@@ -88,8 +87,7 @@ def contributors(
         pay.payout.set_email(at.book, pid, email, at.by)
     if pid is not None and given:
         (number,) = pay.payout.set_payees(at.book, {pid: given}, at.by)
-        called = people.names.names_of(at.book)[pid]
-        lines, done = at.proposed([number], f"{', '.join(given)} of {called}")
+        lines, done = at.proposed([number], f"{', '.join(given)} of {people.names.names_of(at.book)[pid]}")
         at.show({"contributor": pid, "proposal": number, "set": done}, lines)
     elif pid is None:
         show_all(at)

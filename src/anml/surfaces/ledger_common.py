@@ -2,11 +2,13 @@
 
 import inspect
 import json as jsonlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
+from getpass import getpass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -115,8 +117,7 @@ def at_desk(*names: str, every: tuple[str, ...] = EVERY) -> Callable[[Command], 
         @wraps(command)
         def run(**given: Any) -> None:
             with ExitStack() as stack:
-                at = Desk(**{name: given.pop(name) for name in chosen}, stack=stack)
-                command(at, **given)
+                command(Desk(**{name: given.pop(name) for name in chosen}, stack=stack), **given)
 
         taken = [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *made]
         run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
@@ -128,12 +129,9 @@ def at_desk(*names: str, every: tuple[str, ...] = EVERY) -> Callable[[Command], 
 
 def ask_password(path: Path) -> str:
     """The password of a key: asked for where somebody sits, else from ANML_KEY_PASSWORD."""
-    import getpass
-    import os
-
     if os.environ.get("ANML_KEY_PASSWORD") or not sys.stdin.isatty():
         return ledger.ledgers.from_environment(path)
-    return getpass.getpass(f"Password of {path}: ")
+    return getpass(f"Password of {path}: ")
 
 
 def warn(warnings: Iterable[str]) -> None:
@@ -147,7 +145,4 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str
     # A name with many blanks could look like several cells.
     table = [[" ".join(printable(str(cell)).split()) for cell in row] for row in (header, *rows)]
     widths = [max(cell_len(row[i]) for row in table) for i in range(len(header))]
-    return [
-        "  ".join(set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
+    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in table]

@@ -61,8 +61,7 @@ def sentences(found: "people.person.Portrait") -> list[str]:
         said.append(f"As good as the others, or better, on {listed(labels)}.")
     if about.get("quality_since") is not None:
         said.append(f"{name} {change_of(about)}")
-    top = found.confused.filter(found.confused["rows"] > 1).head(1)
-    for right, given, rows in top.iter_rows():
+    for right, given, rows in found.confused.filter(found.confused["rows"] > 1).head(1).iter_rows():
         said.append(f"Most often “{given}” was given where “{right}” is likelier ({rows:,} times).")
     if about["verdict"] == RELIABLE:
         return [*said, "Nothing needs to change."]

@@ -15,11 +15,32 @@ from anml.surfaces.options import RunFolder, arg, opt
 app = typer.Typer(help="Track records: show, replay and extend them.", no_args_is_help=True)
 
 
-@app.command("show")
-@at_desk("domain", "policy")
-def show_(at: Desk) -> None:
+def plain(standing: Standing) -> dict[str, Any]:
+    """A standing as plain values."""
+    track, verdict = standing.track, standing.verdict
+    return {
+        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
+        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
+        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
+        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
+    }  # fmt: skip
+
+
+def show_all(at: Desk) -> None:
     """Show everybody's r with its interval. Of newcomers also what they need."""
-    show_all(at)
+    found = people.reputation.list_contributors(at.book, at.domain, at.read_policy())
+    values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
+    rows = [
+        (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
+         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid, " ".join(s.needs))
+        for s, name, accounts in found
+    ]  # fmt: skip
+    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier", "still needs")
+    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": values}
+    at.show(value, columns(header, sorted(rows)))
+
+
+app.command("show")(at_desk("domain", "policy")(show_all))
 
 
 @app.command("replay")
@@ -30,10 +51,8 @@ def replay(at: Desk, who: Annotated[str, arg("The contributor.", metavar="WHO")]
     steps, now = people.reputation.replay_history(at.book, pid, at.domain, policy=at.read_policy())
     rows = [(s["at"][:19], s["source"], s["batch"], f"{s['quality']:.3f}", f"{s['r']:.3f}") for s in steps]
     rows.append(("now", "", "", "", f"{now.r:.3f}"))
-    at.show(
-        {"contributor": pid, "domain": at.domain, "steps": steps, "now": now._asdict()},
-        columns(("at", "source", "batch", "quality", "r"), rows),
-    )
+    value = {"contributor": pid, "domain": at.domain, "steps": steps, "now": now._asdict()}
+    at.show(value, columns(("at", "source", "batch", "quality", "r"), rows))
 
 
 @app.command("add")
@@ -75,44 +94,18 @@ def reviewer(
     at.show({"contributor": pid, "proposal": made.seq, "named": done}, lines)
 
 
-def plain(standing: Standing) -> dict[str, Any]:
-    """A standing as plain values."""
-    track, verdict = standing.track, standing.verdict
-    return {
-        "contributor": standing.pid, "since": standing.since, "contributions": standing.prior,
-        "r": standing.r, "r_interval": [track.low, track.high], "events": track.events,
-        "v": verdict.v, "level": verdict.level, "why": verdict.reason, "evidence": list(verdict.evidence),
-        "flagged": standing.flagged, "newcomer": standing.newcomer, "needs": list(standing.needs),
-    }  # fmt: skip
-
-
-def show_all(at: Desk) -> None:
-    """Everybody, on one line each; of newcomers also what they need."""
-    found = people.reputation.list_contributors(at.book, at.domain, at.read_policy())
-    values = [plain(s) | {"accounts": ", ".join(accounts), "name": name} for s, name, accounts in found]
-    rows = [
-        (name, ", ".join(accounts), s.prior, f"{s.r:.2f}", f"{s.track.low:.2f}-{s.track.high:.2f}",
-         s.verdict.level, "flagged" if s.flagged else "new" if s.newcomer else "", s.pid, " ".join(s.needs))
-        for s, name, accounts in found
-    ]  # fmt: skip
-    header = ("contributor", "accounts", "settled", "r", "90 %", "evidence", "", "identifier", "still needs")
-    value = {"domain": at.domain, "rule": asdict(TrackRule()), "contributors": values}
-    at.show(value, columns(header, sorted(rows)))
-
-
 def show_one(at: Desk, pid: str) -> None:
     """One contributor with their evidence and, with the keys, what is personal."""
     s, profile, records, names = people.reputation.get_contributor(at.book, pid, at.domain, at.read_policy())
     value = plain(s) | {"profile": profile, "records": [record._asdict() for record in records]}
+    name, accounts = profile.get("name") or names.get(pid, ""), ", ".join(profile.get("accounts", []))
     lines = [
-        f"{profile.get('name') or names.get(pid, '')} ({pid}) since {s.since[:10]}; "
-        f"{', '.join(profile.get('accounts', [])) or 'no account known'}",
+        f"{name} ({pid}) since {s.since[:10]}; {accounts or 'no account known'}",
         f"r {s.r:.3f} (90 %: {s.track.low:.2f}-{s.track.high:.2f}; {s.track.events} events)",
         f"v {s.verdict.v:.2f} {s.verdict.level}: {s.verdict.reason}",
-        *(
-            f"entry {e.id}: {e.kind} by {names.get(e.issuer, e.issuer)} ({e.vouched}) about {e.scope}"
-            for e in records
-        ),
     ]
+    for e in records:
+        by = names.get(e.issuer, e.issuer)
+        lines.append(f"entry {e.id}: {e.kind} by {by} ({e.vouched}) about {e.scope}")
     lines += [f"new: needs {' '.join(s.needs)}"] if s.newcomer else []
     at.show(value, lines)

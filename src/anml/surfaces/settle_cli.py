@@ -15,6 +15,9 @@ from anml.core.words import counted
 from anml.surfaces.ledger_common import Desk, at_desk, columns, warn
 from anml.surfaces.options import Several, Some, arg, newest, opt
 
+# From here on a line is far above what its rows alone would be paid.
+_FAR = 1.25
+
 
 @at_desk("by", "yes", "domain", "policy", "dry_run")
 def settle(
@@ -51,8 +54,7 @@ def settle(
     if sum(name is not None for name in (run, approve, release, withdraw)) > 1:
         raise InputError("one step at a time: a run, --approve, --release or --withdraw")
     if release is not None:
-        decided = {"hold": hold or [], "pay": pay or [], "because": because}
-        _release(at, people.names.exact(release), decided)
+        _release(at, people.names.exact(release), {"hold": hold or [], "pay": pay or [], "because": because})
     elif approve is not None:
         _approve(at, people.names.exact(approve), because)
     elif withdraw is not None:
@@ -75,9 +77,7 @@ def settle(
         _draft(at, run, terms, manifest)
 
 
-def _paid(
-    by: str | None, pool: str | None, per_label: str | None, currency: str | None
-) -> "pay.settle.Terms":
+def _paid(by: Some, pool: Some, per_label: Some, currency: Some) -> "pay.settle.Terms":
     """What is paid: a pool, or a rate per label; one of the two is given."""
     if (pool is None) == (per_label is None) or currency is None:
         raise InputError("give the run with --currency, and --pool or --per-label")
@@ -96,11 +96,10 @@ def _draft(at: Desk, run: Path, terms: "pay.settle.Terms", manifest: Path | None
     warn(made.warnings)
     names = people.names.names_of(at.book)
     lines = {line["pid"]: line for line in made.manifest["contributors"]}
-    order = sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     rows = [
         (names.get(pid, pid), lines[pid]["rows"], lines[pid]["kept"], f"{made.amounts[pid][1] / UNIT:.4%}",
          show_money(made.amounts[pid][0], terms.currency), marks(lines[pid]))
-        for pid in order
+        for pid in sorted(made.amounts, key=lambda pid: (-made.amounts[pid][0], pid))
     ]  # fmt: skip
     value = {
         "settlement": made.id, "state": "rehearsed" if at.dry_run else "drafted", "manifest": made.sha256,
@@ -231,10 +230,6 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
 def _part(value: int | str) -> str:
     """A rule's value; shares are parts of the pool."""
     return value if isinstance(value, str) else f"{value / UNIT:.6g}"
-
-
-# From here on a line is far above what its rows alone would be paid.
-_FAR = 1.25
 
 
 def _unusual(line: dict[str, Any]) -> str:

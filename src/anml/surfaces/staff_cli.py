@@ -1,5 +1,6 @@
 """`anml ledger staff`, `keys` and what needs two people: who may act or vouch, and a second person's word."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -78,8 +79,6 @@ def renew(
 
 def new_password() -> str:
     """A new password, asked for twice; from ANML_KEY_PASSWORD where nobody can be asked."""
-    import os
-
     told = os.environ.get("ANML_KEY_PASSWORD")
     return told or str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
 

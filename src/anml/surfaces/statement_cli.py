@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Statements by contributor.
 Made = dict[str, dict[str, Any]]
+# What of a proof is about the manifest.
+_PART = ("head", "line", "place", "lines", "line_path")
 
 
 @at_desk("by", "domain", "policy")
@@ -40,9 +42,8 @@ def statement(
         return
     if settlement is None:
         raise InputError("give the settlement, or a statement with --verify")
-    for folder in (out, bundle):
-        if folder is not None:
-            check_place(folder / "statements.csv")
+    for folder in filter(None, (out, bundle)):
+        check_place(folder / "statements.csv")
     sid = people.names.find_settlement(at.book, settlement, "posted")
     chosen = None if contributor is None else people.names.find_people(at.book, contributor)
     made = pay.statement.build(at.book, sid, chosen, at.domain, at.read_policy())
@@ -147,7 +148,7 @@ def payout(
         at.book, batch, currency, at.by, parse_amount(threshold), rail, payer=payer, out=out,
         checkpoint=checkpoint, listed=listed,
     )  # fmt: skip
-    more = {"left_out": made.left_out, "again": dict(made.again), "dry_run": at.dry_run,
+    more = {"left_out": made.left_out, "again": made.again, "dry_run": at.dry_run,
             "files": list(map(str, made.files))}  # fmt: skip
     _show_batch(at, made.batch, more)
 
@@ -164,16 +165,12 @@ def _close(at: Desk, batch: str, contributor: list[str] | None, paid: bool) -> N
             for item in content["payments"]
         ]
         seen = at.agreed(content, lines)
-    done = pay.payout.close(at.book, batch, chosen, paid=paid, by=at.by, seen=seen)
-    _show_batch(at, done, {})
+    _show_batch(at, pay.payout.close(at.book, batch, chosen, paid=paid, by=at.by, seen=seen), {})
 
 
 def _show_batch(at: Desk, batch: Any, more: dict[str, Any]) -> None:
     names, paid = people.names.names_of(at.book), [item._asdict() for item in batch.payments]
-    rows = [
-        (names.get(item.pid, item.pid), show_minor(item.amount, batch.currency), item.state)
-        for item in batch.payments
-    ]
+    rows = [(names.get(p.pid, p.pid), show_minor(p.amount, batch.currency), p.state) for p in batch.payments]
     lines = columns(("contributor", batch.currency, "state"), rows)
     lines += [
         f"{names.get(pid, pid)}  is paid again, as {who} recorded that it came back: ask the bank first"
@@ -237,20 +234,16 @@ def statement_html(statement: Mapping[str, Any]) -> str:
     return _template().render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
 
 
-_PART = ("head", "line", "place", "lines", "line_path")
-
-
 def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
     """All that an outsider needs to check one statement: no anml, no database, no network."""
     proof = statement["proof"]
-    program = files("anml.surfaces") / "templates" / "verify_statement.py"
     made: dict[str, bytes | str] = {
         "statement.json": signed,
         "statement.html": statement_html(statement),
         "manifest-part.json": canonical({name: proof[name] for name in _PART}) + b"\n",
         "checkpoint.txt": proof["checkpoint"],
         "log.pub": public_key + "\n",
-        "verify.py": program.read_bytes(),
+        "verify.py": (files("anml.surfaces") / "templates" / "verify_statement.py").read_bytes(),
     }
     for name, data in made.items():
         write_file(folder / name, data, private=True)

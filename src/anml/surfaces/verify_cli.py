@@ -57,9 +57,8 @@ def checkpoint(
     """Sign the state of the log; keep the result somewhere else."""
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
-    for path in (out, proof):
-        if path is not None:
-            check_place(path)
+    for path in filter(None, (out, proof)):
+        check_place(path)
     made = ledger.verify.sign_checkpoint(at.book)
     if since is not None and proof is not None:
         write_file(proof, ledger.verify.prove_growth(at.book, read_text(since, "checkpoint")))
@@ -72,10 +71,7 @@ def checkpoint(
 
 
 @at_desk()
-def watch(
-    at: Desk,
-    to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")],
-) -> None:
+def watch(at: Desk, to: Annotated[Path, opt("Folder of checkpoints, best on another machine.")]) -> None:
     """Hold the log against the checkpoints in a folder. Adds one of now; exits with 1 where it differs."""
     found = ledger.verify.watch(at.book, to)
     older = counted(found.compared, "older checkpoint")

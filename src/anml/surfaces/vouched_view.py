@@ -1,11 +1,11 @@
 """What v rests on, as tables that do not grow with rows: verdicts, entries behind them, and who is new."""
 
-import re
 from typing import Any
 
 import polars as pl
 
 from anml.app.audit.result import Audited
+from anml.core.identifiers import is_contributor
 from anml.core.signals.track_record import TrackRule
 from anml.surfaces.names import shortened
 
@@ -65,21 +65,13 @@ def _lines(rows: pl.DataFrame, names: list[str]) -> list[dict[str, Any]]:
             {"entry": entry, "about": f"item {shortened(of[0], 40)}" if len(of) == 1 else f"{len(of)} rows"}
             for entry, of in sorted(found.items(), key=lambda pair: int(pair[0]))
         ]
-        lines.append(
-            {
-                "anchor": "",
-                "contributor": shortened(row["contributor"], 80),
-                "rows": row["rows"],
-                "v": row["v"],
-                "level": row["level"],
-                "links": links[:room],
-                "more": max(len(links) - room, 0),
-            }
-        )
+        who = {"anchor": "", "contributor": shortened(row["contributor"], 80)}
+        figures = {name: row[name] for name in ("rows", "v", "level")}
+        lines.append({**who, **figures, "links": links[:room], "more": max(len(links) - room, 0)})
         room = max(room - len(links), 0)
     return lines
 
 
 def short_name(name: str) -> str:
     """An identifier by its first digits; other names as they are."""
-    return f"{name[:11]}…" if re.fullmatch(r"c[0-9a-f]{32}", name) else shortened(name, 80)
+    return f"{name[:11]}…" if is_contributor(name) else shortened(name, 80)

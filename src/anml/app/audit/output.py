@@ -16,7 +16,7 @@ from anml.app.audit.values import typed
 from anml.app.files import write_file
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
-from anml.core.errors import InputError
+from anml.core.errors import InputError, one_sentence
 
 if TYPE_CHECKING:
     from anml.app.audit.result import Audited
@@ -28,10 +28,8 @@ HASHED = ("samples.parquet", "samples/part-*.parquet", "contributors.csv")
 
 def check_folder(folder: Path, record: str = RECORD) -> None:
     """Say before the work begins that a folder cannot be written; runs replace runs, and nothing else."""
-    try:
+    with one_sentence(f"the output folder {folder} cannot be made"):
         first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
-    except OSError as error:
-        raise InputError(f"the output folder {folder} cannot be made: {error.strerror or error}") from None
     if not first.is_dir():
         raise InputError(f"the output folder {folder} cannot be made: {first} is a file")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / record).is_file():

@@ -8,11 +8,11 @@ from anml.app.files import read_bytes
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import InputError, IntegrityError
-from anml.ledger import evidence, signing
-from anml.ledger.keys import read_private
+from anml.core.identifiers import is_contributor
+from anml.ledger import evidence, keys, signing
 from anml.ledger.log import Event
-from anml.ledger.store import Ledger, is_id, utc_now, written
-from anml.ledger.writer import Writer
+from anml.ledger.store import Ledger, utc_now, written
+from anml.ledger.writer import By, Writer
 
 
 def make(
@@ -26,7 +26,7 @@ def make(
     subjects += [(path.name, sha256(read_bytes(path, "file"))) for path in batches]
     if not subjects or not properties:
         raise InputError("an attestation needs something to be about and something to say")
-    return signing.attest(subjects, verifier, properties, created, read_private(key))
+    return signing.attest(subjects, verifier, properties, created, keys.read_private(key))
 
 
 def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Sequence[str]) -> bytes:
@@ -35,22 +35,18 @@ def sign_about(key: Path, verifier: str, properties: Sequence[str], about: Seque
     people = [name for name in about if not Path(name).is_file()]
     # Without a ledger at hand nobody can look a contributor up, but a slip in a file's name shows.
     for name in people:
-        if not is_id(name):
+        if not is_contributor(name):
             raise InputError(f"--about names a contributor (c and 32 hex digits) or a file, got {name!r}")
     return make(key, verifier, properties, utc_now(), people, files)
 
 
-def take_files(
-    ledger: Ledger, paths: Sequence[Path], until: str | None = None, by: str | None = None
-) -> list[Event]:
+def take_files(ledger: Ledger, paths: Sequence[Path], until: str | None = None, by: By = None) -> list[Event]:
     """Verify attestations and record them, all or none; what is wrong with one is said by its name."""
     return take_all(ledger, {f"{path}: ": read_bytes(path, "attestation") for path in paths}, until, by)
 
 
 @written
-def take_all(
-    tx: Writer, envelopes: dict[str, bytes], until: str | None = None, by: str | None = None
-) -> list[Event]:
+def take_all(tx: Writer, envelopes: dict[str, bytes], until: str | None = None, by: By = None) -> list[Event]:
     """Verify attestations, by what is said before what is wrong with one, and record all of them or none."""
     made: list[Event] = []
     for name, envelope in envelopes.items():

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,17 +22,11 @@ def make(
     url: str, keys: Path | None, origin: str, charter: Charter, recovery: Path | None = None,
     password: str = "",
 ) -> tuple[str, str, Path]:  # fmt: skip
-    """Make a ledger; returns its public key, its founder and the file of their key.
-
-    A `recovery` key helps to renew lost ones.
-    """
-    renewing = "" if recovery is None else create_signer(recovery)
-    ledger = create(url, keys, origin, charter=replace(charter, recovery=renewing), password=password)
-    try:
+    """Make a ledger, and a `recovery` key; returns its public key, its founder and the file of their key."""
+    said = replace(charter, recovery="" if recovery is None else create_signer(recovery))
+    with closing(create(url, keys, origin, charter=said, password=password)) as ledger:
         who = staff_id(charter.founder)
         return public_text(ledger.ring.public), who, ledger.signers.folders[0] / f"{who}.pem"
-    finally:
-        ledger.close()
 
 
 @contextmanager
@@ -43,12 +37,9 @@ def opened(
     """An open ledger, closed at the end; `by` acts in it, with the key `sign`, opened by `password`."""
     ledger = replace(open_ledger(url, keys, sign=sign), dry_run=dry_run)
     ledger.signers.name, ledger.signers.password = by, password
-    try:
-        # A full disk, a lost connection: the transaction was taken back, and the reason is said.
-        with refused(ledger.engine.url):
-            yield ledger
-    finally:
-        ledger.close()
+    # A full disk, a lost connection: the transaction was taken back, and the reason is said.
+    with closing(ledger), refused(ledger.engine.url):
+        yield ledger
 
 
 def read_policy(path: Path | None) -> Policy:

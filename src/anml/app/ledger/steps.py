@@ -15,16 +15,18 @@ from anml.core.errors import ConflictError
 from anml.core.identifiers import staff_id
 from anml.core.manifest import amounts
 from anml.core.money import show_amount, show_money
-from anml.ledger import book, keys, kinds, people, two_people
+from anml.ledger import book, keys, kinds, people, signing, two_people
 from anml.ledger.log import Event, seconds, shown_date
 from anml.ledger.money_parts import Settlement, Settlements, read_manifest
 from anml.ledger.parts import Keys, Payees, Proposals, Staff
 from anml.ledger.rules_people import open_money
 from anml.ledger.rules_staff import apart, second_person
-from anml.ledger.signing import from_file
 from anml.ledger.state import State, Where, loaded
 from anml.ledger.store import Ledger, staff_folder, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
+
+# So many letters name a content: whoever makes it up finds no two contents of one name.
+LETTERS = 32
 
 
 def staff(ledger: Ledger) -> Staff:
@@ -41,10 +43,10 @@ def new_member(name: str, path: Path | None = None, password: str = "") -> tuple
     return who, place, new_key(place, password)
 
 
-def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by: str | None = None) -> Event:
+def renew_key(ledger: Ledger, name: str, public: str, recovery: Path | None, by: By = None) -> Event:
     """Propose another key for a member of staff; with the recovery key it counts at once."""
     raw, asked = read_public(public), ledger.signers.password
-    signer = None if recovery is None else from_file(recovery, asked)
+    signer = None if recovery is None else signing.from_file(recovery, asked)
     return ledger.write(lambda tx: two_people.renew(tx, name, raw, signer, by))
 
 
@@ -57,7 +59,7 @@ reverse = written(book.propose_reversal)
 
 
 @written
-def mend_clock(tx: Writer, by: str | None = None) -> Event:
+def mend_clock(tx: Writer, by: By = None) -> Event:
     """Propose that from now on entries are dated by the clock of whoever confirms it."""
     return two_people.propose(tx, kinds.CLOCK, "", {}, by)
 
@@ -71,7 +73,7 @@ def waiting(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def confirm_all(
-    ledger: Ledger, numbers: Sequence[int], by: str | None = None, *, seen: str | None = None,
+    ledger: Ledger, numbers: Sequence[int], by: By = None, *, seen: str | None = None,
     unreached: list[str] | None = None,
 ) -> list[Event]:  # fmt: skip
     """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown.
@@ -90,7 +92,7 @@ def confirm_all(
     return made
 
 
-def drop_all(ledger: Ledger, numbers: Sequence[int], by: str | None = None) -> list[Event]:
+def drop_all(ledger: Ledger, numbers: Sequence[int], by: By = None) -> list[Event]:
     """Take proposals off the list, all or none."""
     return ledger.write(lambda tx: [two_people.drop(tx, number, by) for number in numbers])
 
@@ -127,14 +129,8 @@ def public_key(ledger: Ledger) -> str:
 
 def known_keys(ledger: Ledger) -> list[dict[str, Any]]:
     """Every key that was ever trusted, as plain values."""
-    known = ledger.listed(Keys).known.values()
-    return [
-        {**key._asdict(), "public": keys.public_text(key.public), "may": sorted(key.may)} for key in known
-    ]
-
-
-# So many letters name a content: whoever makes it up finds no two contents of one name.
-LETTERS = 32
+    ever = ledger.listed(Keys).known.values()
+    return [{**key._asdict(), "public": keys.public_text(key.public), "may": sorted(key.may)} for key in ever]
 
 
 def named(content: dict[str, Any]) -> str:
@@ -151,7 +147,7 @@ def check_seen(seen: str | None, shown: Callable[..., dict[str, Any]], *given: A
 
 
 def _second(
-    tx: Writer, kind: str, by: str | None, first: str, said: str, rule: Callable[..., None] = second_person
+    tx: Writer, kind: str, by: By, first: str, said: str, rule: Callable[..., None] = second_person
 ) -> None:
     """An error unless who acts may take this step, and somebody else took the one before."""
     made = Event(0, kind, "", "", tx.now, {}, "", (), "", b"", tx.who(by))
@@ -159,7 +155,7 @@ def _second(
     rule(tx.state, first, made, said)
 
 
-def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
+def approval(tx: Writer, sid: str, by: By = None) -> dict[str, Any]:
     """A draft with every line of it, beside what the same people got in the settlement before."""
     reading = tx.verified()
     known = tx.state.settlements
@@ -201,10 +197,9 @@ def approval(tx: Writer, sid: str, by: str | None = None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def proposals(tx: Writer, numbers: Sequence[int], by: str | None = None) -> dict[str, Any]:
+def proposals(tx: Writer, numbers: Sequence[int], by: By = None) -> dict[str, Any]:
     """Proposals as they would be carried out, with bank details as they are and as they would be."""
-    reading = tx.verified()
-    names, known = shown_names(tx.ledger, reading), tx.state.proposals
+    names, known = shown_names(tx.ledger, tx.verified()), tx.state.proposals
     for found in map(known.open, numbers):
         _second(tx, found.body["step"], by, found.by, "proposed this; a second person must confirm it")
     shown = [proposal(tx.connection, tx.ledger, known.open(number), names, tx.state) for number in numbers]
@@ -230,7 +225,7 @@ def proposal(
     }  # fmt: skip
 
 
-def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[str, Any]:
+def resolution(tx: Writer, sid: str, pid: str, by: By = None) -> dict[str, Any]:
     """A dispute with its answer, and the correction that would be posted."""
     reading = tx.verified()
     found = tx.state.settlements.get(sid)
@@ -251,10 +246,9 @@ def resolution(tx: Writer, sid: str, pid: str, by: str | None = None) -> dict[st
     }  # fmt: skip
 
 
-def came_back(tx: Writer, batch: str, pids: Sequence[str], by: str | None) -> dict[str, Any]:
+def came_back(tx: Writer, batch: str, pids: Sequence[str], by: By) -> dict[str, Any]:
     """Payments of a batch that would be paid again."""
-    reading = tx.verified()
-    found, names = tx.state.payouts.get(batch), shown_names(tx.ledger, reading)
+    names, found = shown_names(tx.ledger, tx.verified()), tx.state.payouts.get(batch)
     said = "made this batch; a second person must record what came back"
     _second(tx, kinds.CLOSED, by, found.by, said, apart)
     chosen = [item for item in found.payments if item.pid in pids]

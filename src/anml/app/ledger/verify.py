@@ -14,17 +14,19 @@ from typing import Any
 
 from anml.app.files import read_text, write_file
 from anml.core.canonical import Tree, canonical
-from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.ledger import audit, checkpoint, signing
-from anml.ledger.audit import SKEW, Findings
+from anml.core.errors import AnmlError, InputError, IntegrityError, one_sentence
+from anml.ledger import audit, checkpoint, keys, signing
+from anml.ledger.audit import Findings
 from anml.ledger.checkpoint import Checkpoint
-from anml.ledger.keys import read_public
 from anml.ledger.log import stamp
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger
 
+# When a checkpoint was made, in the name of its file.
+_WHEN = "%Y%m%dT%H%M%SZ"
 
-def verify(ledger: Ledger, checkpoints: tuple[Checkpoint, ...] = (), public: bytes | None = None) -> Findings:
+
+def verify(ledger: Ledger, checkpoints: Sequence[Checkpoint] = (), public: bytes | None = None) -> Findings:
     """Every problem of the ledger; with its keys at hand, every attestation's own signature too."""
     known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
@@ -51,10 +53,10 @@ def verify_files(
     ledger: Ledger, checkpoints: Sequence[Path] = (), public_key: str | None = None
 ) -> tuple[Findings, bool]:
     """Verify against checkpoints and a public key (text or file); also whether only the log named its key."""
-    public = read_public(public_key) if public_key else None
+    public = keys.read_public(public_key) if public_key else None
     signed = public or (ledger.ring.public if checkpoints else b"")
     older = [checkpoint.read(read_text(path, "checkpoint"), signed) for path in checkpoints]
-    return verify(ledger, tuple(older), public), public is None and ledger.keys is None
+    return verify(ledger, older, public), public is None and ledger.keys is None
 
 
 def sign_checkpoint(ledger: Ledger) -> dict[str, Any]:
@@ -73,10 +75,8 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
     if not folder.is_dir():
         # A folder that was moved or not mounted would look like one without any checkpoint.
         raise InputError(f"there is no folder {folder}; make it once, where checkpoints are to be kept")
-    try:
+    with one_sentence(f"{folder} cannot be read"):
         older = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read: {error.strerror or error}") from None
     seen: dict[Checkpoint, None] = {}
     problems: list[str] = []
     for path in older:
@@ -102,22 +102,18 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
     return Findings(len(tree), tree.root, problems, len(older))
 
 
-_WHEN = "%Y%m%dT%H%M%SZ"
-
-
 def _dated_back(reading: Reading, names: Iterable[str]) -> Iterator[str]:
     """Entries that are dated earlier than the log was last seen without them."""
     latest: dict[int, datetime] = {}
-    for known in filter(
-        None, (re.fullmatch(r"(\d{12})-([\dT]{15}Z)-[\da-f]{16}\.txt", name) for name in names)
-    ):
+    matches = (re.fullmatch(r"(\d{12})-([\dT]{15}Z)-[\da-f]{16}\.txt", name) for name in names)
+    for known in filter(None, matches):
         # What is no day is nobody's checkpoint.
         with suppress(ValueError):
             size, seen = int(known[1]), datetime.strptime(known[2], _WHEN).replace(tzinfo=UTC)
             latest[size] = max(latest.get(size, seen), seen)
     for e in reading.entries(size + 1 for size in latest if size < len(reading.hashes)):
         seen = latest[e.seq - 1]
-        if e.at < stamp(seen - SKEW):
+        if e.at < stamp(seen - audit.SKEW):
             yield f"entry {e.seq} is dated {e.at[:19]}Z, and was not in the log on {seen:%Y-%m-%d %H:%M}"
 
 
@@ -135,7 +131,7 @@ def prove_growth(ledger: Ledger, older: str) -> bytes:
 
 def check_growth(proof: bytes, public_key: str) -> tuple[int, int]:
     """Check such a proof with the public key alone, text or a file with it; returns the two sizes."""
-    public = read_public(public_key)
+    public = keys.read_public(public_key)
     try:
         said = json.loads(proof)
         path = [base64.b64decode(node, validate=True) for node in said["path"]]

@@ -20,18 +20,21 @@ from anml.intake.file import File
 from anml.intake.plain import as_text
 from anml.intake.retractions import match_retractions, read_retractions
 from anml.intake.source import Source
-from anml.ledger import evidence, people
-from anml.ledger.kinds import CONTRIBUTION
+from anml.ledger import evidence, kinds, people
 from anml.ledger.log import seconds, stamp
 from anml.ledger.records import Record
 from anml.ledger.signing import EVERYTHING, batch_scope
 from anml.ledger.standing import GOOD_GOLD, add_scores, peers, standings
 from anml.ledger.state import Where
 from anml.ledger.store import Ledger
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 # Names the ledger's v and r have in the table of an audit.
 COLUMNS = ("verification", "reputation")
+_NOBODY = (
+    "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
+    "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
+)
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,6 @@ def vouch(
     return _joined(source, contributor, shown, rows, found), found
 
 
-_NOBODY = (
-    "the ledger knows no contributor of this table (accounts of {accounts!r}), so v and r were not taken "
-    "from it; `anml ledger import` takes a file in, and --source names the place of the accounts"
-)
-
-
 def _keyed(frame: pl.DataFrame, shown: pl.Series, item: str | None, source: Source) -> pl.DataFrame:
     """Contributor, item and batch of each row: the names under which evidence was recorded."""
     numbers = pl.Series([str(number) for number in range(frame.height)])
@@ -110,13 +107,8 @@ def _joined(source: Source, contributor: str, shown: pl.Series, rows: pl.DataFra
         who = counted(len(found.unknown), "contributor is", "contributors are")
         first = f"the first {found.unknown[0]!r}: nobody vouches for them, and they start as new"
         warnings.append(f"{who} not in the ledger, {first}")
-    return source._replace(
-        table=replace(source.table, frame=frame),
-        roles=source.roles | {name: name for name in COLUMNS},
-        notes=[*source.notes, note],
-        warnings=warnings,
-        about_v="",
-    )
+    table, roles = replace(source.table, frame=frame), source.roles | {name: name for name in COLUMNS}
+    return _with_note(source, note)._replace(table=table, roles=roles, warnings=warnings, about_v="")
 
 
 def _with_note(source: Source, note: str) -> Source:
@@ -124,9 +116,8 @@ def _with_note(source: Source, note: str) -> Source:
 
 
 def with_signals(
-    where: Where, rows: pl.DataFrame, at: str, domain: str = "default",
-    policy: Policy | None = None,
-) -> pl.DataFrame:  # fmt: skip
+    where: Where, rows: pl.DataFrame, at: str, domain: str = "default", policy: Policy | None = None
+) -> pl.DataFrame:
     """Add verification, reputation, level and evidence (entries' numbers) to contributor, item and batch."""
     policy, now = policy or Policy(), seconds(at)
     known = standings(where, at, domain, policy)
@@ -138,8 +129,7 @@ def with_signals(
     for pid, item, batch in rows.select("contributor", "item", "batch").iter_rows():
         scopes = split[pid]
         if (pid, batch) not in plain:
-            general = (EVERYTHING, batch_scope(batch))
-            base = [e for scope in general for e in scopes.get(scope, [])]
+            base = [e for scope in (EVERYTHING, batch_scope(batch)) for e in scopes.get(scope, [])]
             plain[pid, batch] = base, policy.judge(base, now)
         base, verdict = plain[pid, batch]
         own = scopes.get(evidence.item_scope(batch, item)) if scopes else None
@@ -167,7 +157,7 @@ class Import:
     agreement: bool = False
     policy: Policy | None = None
     names: bool = False
-    by: str | None = None
+    by: By = None
 
 
 class Imported(NamedTuple):
@@ -198,15 +188,13 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         _contributions(tx, found, pids, batch, source, request.domain)
         records = _records(found, pids, batch, source)
         for item, who in agreement(found.rows).iter_rows() if request.agreement else ():
-            scope = evidence.item_scope(batch, item)
-            records.append(Record("agreement", pids[who], "two others", "", scope))
+            records.append(Record("agreement", pids[who], "two others", "", evidence.item_scope(batch, item)))
         new = len(evidence.add(tx, records))
         judged = judge_batch(found, *_with_standing(tx, found, pids, request.policy))
         # When each contributor's work was done; the time of import where the file does not say.
         last = found.rows.group_by("contributor").agg(pl.col("time").max())
         when = {name: min(time or tx.now, tx.now) for name, time in last.iter_rows()}
-        made = fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when)
-        scored = add_scores(tx, made)
+        scored = add_scores(tx, fresh_scores(tx, judged, pids, batch[:16], source, request.domain, when))
         evidence.taken(tx, "import", batch, request.by)
         given = found.rows.with_columns(pl.col("contributor").replace_strict(pids, return_dtype=pl.String))
         given = given.with_columns(pl.lit(batch).alias("batch"))
@@ -217,16 +205,14 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         here = (account for place, account in accounts if place == source)
         looks = [f"{one}; see `anml ledger map`" for one in alike("accounts", mine, here)]
-        said = [*found.warnings, *looks]
-        return Imported(batch, format, source, rows, mine, new, scored, said)
+        return Imported(batch, format, source, rows, mine, new, scored, [*found.warnings, *looks])
 
     return ledger.write(work)
 
 
 def _contributions(
-    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str,
-    domain: str,
-) -> None:  # fmt: skip
+    tx: Writer, found: Contributions, pids: dict[str, str], batch: str, source: str, domain: str
+) -> None:
     counts = Counter[str]()
     for name, rows in found.rows["contributor"].value_counts().iter_rows():
         counts[pids[name]] += rows
@@ -240,7 +226,7 @@ def _contributions(
             # The names of tasks that somebody judged, for the contributor's own statement; erased with them.
             paper = people.attach_values(tx, pid, {"tasks": tasks[pid]}) if pid in tasks else people.NO_PAPER
             about = {"batch": batch, "source": source, "domain": domain, "rows": counts[pid]}
-            tx.append(CONTRIBUTION, key, pid, {**about, **paper})
+            tx.append(kinds.CONTRIBUTION, key, pid, {**about, **paper})
 
 
 def _with_standing(
@@ -256,13 +242,10 @@ def _with_standing(
 
 def _records(found: Contributions, pids: dict[str, str], batch: str, source: str) -> list[Record]:
     """Evidence as the platform recorded it; a label that a reviewer fixed was accepted as it now is."""
-    return [
-        Record(
-            kind="review-accepted" if row["kind"] == "fixed" else row["kind"],
-            pid=pids[row["contributor"]],
-            issuer=pids.get(row["issuer"], f"{source}: {row['issuer']}"),
-            at=row["at"] or "",
-            scope=evidence.item_scope(batch, row["item"]),
-        )
-        for row in found.evidence.iter_rows(named=True)
-    ]
+    made = []
+    for row in found.evidence.iter_rows(named=True):
+        kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
+        issuer = pids.get(row["issuer"], f"{source}: {row['issuer']}")
+        scope = evidence.item_scope(batch, row["item"])
+        made.append(Record(kind, pids[row["contributor"]], issuer, row["at"] or "", scope))
+    return made

@@ -15,14 +15,16 @@ from anml.core.canonical import Tree, sha256
 from anml.core.errors import InputError
 from anml.core.money import show_amount
 from anml.core.settle import UNIT
-from anml.ledger import book, checkpoint, kinds, people
-from anml.ledger.keys import parse_public
+from anml.ledger import book, checkpoint, keys, kinds, people
 from anml.ledger.log import Event, seconds, shown_date, stamp
 from anml.ledger.money_parts import Answer, Disputes, Settlement, read_manifest
 from anml.ledger.reading import Reading
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
+
+# What an appeal says.
+_SAID = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
 
 
 def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -> list[dict[str, Any]]:
@@ -32,49 +34,40 @@ def listed(ledger: Ledger, sid: str | None = None, *, open_only: bool = False) -
         found = [d for d in found if not (open_only and d.closed)]
         papers = {(d.pid, name) for d in found for name in (d.paper, d.answer_paper)}
         words = people.texts(connection, ledger.keys, papers)
-    return [
-        {"settlement": d.settlement, "contributor": d.pid, **shown}
-        for d, shown in zip(found, disputes_shown(found, words), strict=True)
-    ]
+    shown = zip(found, disputes_shown(found, words), strict=True)
+    return [{"settlement": d.settlement, "contributor": d.pid, **one} for d, one in shown]
 
 
 @written
 def open_dispute(
     tx: Writer, sid: str, pid: str, reason: str, *, text: str = "", key: str | None = None,
-    as_staff: bool = False, by: str | None = None, signed: Mapping[str, str] | None = None,
+    as_staff: bool = False, by: By = None, signed: Mapping[str, str] | None = None,
 ) -> tuple[str, Event]:  # fmt: skip
     """Freeze what a contributor has held; theirs, unless `as_staff`, and whole in what they `signed`."""
     if signed is not None:
         reason, text = signed["reason"], signed["text"]
     name, staff = key or f"{sid}/{pid}/{reason}", tx.who(by) if as_staff else None
-    made = book.open_dispute(tx, sid, pid, reason, name, staff, text=text, recorded_by=by, own=signed)
-    return name, made
+    return name, book.open_dispute(tx, sid, pid, reason, name, staff, text=text, recorded_by=by, own=signed)
 
 
 def read_appeal(path: Path, sid: str, pid: str) -> dict[str, str]:
     """An appeal that a contributor signed, from a file; the ledger checks the signature when taking it in."""
     try:
         found = json.loads(read_text(path, "appeal"))
-        made = {name: found[name] for name in _APPEAL}
+        made = {name: found[name] for name in _SAID}
     except (ValueError, KeyError, TypeError, RecursionError):
         made = {}
     if not made or not all(isinstance(value, str) for value in made.values()):
-        raise InputError(
-            f"{path} is no appeal: a JSON object with the texts {', '.join(_APPEAL)} was expected"
-        )
+        raise InputError(f"{path} is no appeal: a JSON object with the texts {', '.join(_SAID)} was expected")
     if (made["settlement"], made["contributor"]) != (sid, pid):
         raise InputError(f"{path} is an appeal of {made['contributor']!r} in {made['settlement']!r}")
-    raw = parse_public(made["public"])
-    return made | {"key": sha256(raw)[:16], "signed": made["signature"]}
-
-
-_APPEAL = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")
+    return made | {"key": sha256(keys.parse_public(made["public"]))[:16], "signed": made["signature"]}
 
 
 @written
 def answer(
     tx: Writer, sid: str, pid: str, outcome: str, reason: str, *, correction: int = 0, text: str = "",
-    by: str | None = None,
+    by: By = None,
 ) -> tuple[Answer, Event]:  # fmt: skip
     """Answer a dispute; with a correction, a second person resolves it."""
     given = Answer(outcome, reason, tx.who(by), correction, text)
@@ -83,15 +76,12 @@ def answer(
 
 
 @written
-def resolve(
-    tx: Writer, sid: str, pid: str, *, by: str | None = None, seen: str | None = None
-) -> tuple[Event, str]:
+def resolve(tx: Writer, sid: str, pid: str, *, by: By = None, seen: str | None = None) -> tuple[Event, str]:
     """Post the correction of an answer, as a second person; returns the entry and the currency it is in."""
     check_seen(seen, resolution, tx, sid, pid, by)
     # A contributor may dispute twice; each time is its own step.
     name = f"{sid}/{pid}/{tx.who(by)}/{len(tx.state.disputes.of(sid, pid))}"
-    made = book.resolve(tx, sid, pid, by, name)
-    return made, tx.state.settlements.get(sid).currency
+    return book.resolve(tx, sid, pid, by, name), tx.state.settlements.get(sid).currency
 
 
 def decisions(ledger: Ledger, sid: str | None = None, *, names: bool = False) -> dict[str, Any]:

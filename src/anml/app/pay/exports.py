@@ -16,6 +16,8 @@ from anml.ledger.people import DETAILS
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _DEBITS = ("returned", "reversed")
+_ACCOUNTS = {"source": "Expenses:Data", "paid": "Assets:Bank"}
+_ACCOUNTS |= {name: f"Liabilities:{name.title()}" for name in ("funding", "held", "payable", "clearing")}
 
 
 def payout_csv(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]]) -> str:
@@ -55,9 +57,8 @@ def pain001(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]], debtor:
             raise InputError(f"contributor {item.pid} lacks an IBAN or a name in Latin letters")
         transfer = ElementTree.SubElement(info, "CdtTrfTxInf")
         _leaves(transfer, {"PmtId/EndToEndId": payment_id(batch, item)})
-        _leaves(transfer, {"Amt/InstdAmt": show_minor(item.amount, batch.currency)}).set(
-            "Ccy", batch.currency
-        )
+        amount = _leaves(transfer, {"Amt/InstdAmt": show_minor(item.amount, batch.currency)})
+        amount.set("Ccy", batch.currency)
         _leaves(transfer, {
             **_agent("CdtrAgt", known.get("bic")), "Cdtr/Nm": bank_name(known["name"]),
             "CdtrAcct/Id/IBAN": known["iban"], "RmtInf/Ustrd": f"Data contributions, batch {batch.id}",
@@ -88,16 +89,6 @@ def _leaves(parent: ElementTree.Element, texts: Mapping[str, str]) -> ElementTre
             found = ElementTree.SubElement(found, tag)
         found.text = text
     return found
-
-
-_ACCOUNTS = {
-    "source": "Expenses:Data",
-    "funding": "Liabilities:Funding",
-    "held": "Liabilities:Held",
-    "payable": "Liabilities:Payable",
-    "clearing": "Liabilities:Clearing",
-    "paid": "Assets:Bank",
-}
 
 
 def beancount(entries: Iterable[Event]) -> str:

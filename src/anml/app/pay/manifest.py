@@ -49,23 +49,19 @@ def build(
         line["newcomer"] = line["pid"] in newcomers
         line["multiplier"] = UNIT if multipliers is None else multipliers.get(line["pid"], 0)
         line |= {"judged": own[line["pid"]]} if line["pid"] in own else {}
+    about = {"samples_sha256": run.sha256, "record_sha256": run.record, **rows_digest(run, pids)}
+    about |= {"rows": run.samples.height, "kept": sum(line["kept"] for line in lines)}
     made = {
         "format": FORMAT,
-        "run": {
-            "samples_sha256": run.sha256,
-            "record_sha256": run.record,
-            **rows_digest(run, pids),
-            "rows": run.samples.height,
-            "kept": sum(e["kept"] for e in lines),
-        },
+        "run": about,
         "rules": asdict(rules),
         "unit": UNIT,
         "pool": rate * sum(line["counted"] for line in lines) if rate else pool,
         "rate": rate,
         "currency": currency,
         "contributors": lines,
-    } | ({} if average is None else {"average_row": average})
-    return finish(made)
+    }
+    return finish(made if average is None else {**made, "average_row": average})
 
 
 def row_names(run: Run) -> pl.Series:
@@ -103,24 +99,18 @@ def _lines(run: Run, rules: Rules, pids: Mapping[str, str], average: int | None)
     """One line for each contributor, sorted, so that the order of rows leaves no trace."""
     frame = _with_units(run, rules, pids, average)
     bands = [
-        ((pl.col(name) > low) & (pl.col(name) <= high)).sum().alias(f"{name}/{label}")
-        for name in BANDS
-        for label, low, high in _edges(name)
+        pl.col(name).is_between(low, high, closed="right").sum().alias(f"{name}/{label}")
+        for name, ends in BANDS.items()
+        for (label, high), low in zip(ends.items(), (-1.0, *ends.values()), strict=False)
     ]
-    lines = (
-        frame.group_by("pid")
-        .agg(
-            pl.len().alias("rows"),
-            pl.col("kept").sum(),
-            pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
-            pl.col("paid").sum(),
-            *((pl.col("verdict") == name).sum().alias(f"verdict/{name}") for name in VERDICTS),
-            *bands,
-        )
-        .join(_counted(frame), on="pid")
-        .sort("pid")
+    lines = frame.group_by("pid").agg(
+        pl.len().alias("rows"),
+        pl.col("kept", "paid").sum(),
+        pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
+        *((pl.col("verdict") == name).sum().alias(f"verdict/{name}") for name in VERDICTS),
+        *bands,
     )
-    return [_line(row) for row in lines.iter_rows(named=True)]
+    return [_line(row) for row in lines.join(_counted(frame), on="pid").sort("pid").iter_rows(named=True)]
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +121,7 @@ def _line(row: dict[str, Any]) -> dict[str, Any]:
         "units": row["high"] * 10**6 + row["low"],
         "units_sha256": sha256(row["listed"].encode()),
         "r": round(row["r_mean"] * UNIT),
-        "bands": {name: {label: row[f"{name}/{label}"] for label, *_ in _edges(name)} for name in BANDS},
+        "bands": {name: {label: row[f"{name}/{label}"] for label in ends} for name, ends in BANDS.items()},
         **({"verdicts": found, "paid": row["paid"]} if found else {}),
     }
 
@@ -152,10 +142,8 @@ def _with_units(run: Run, rules: Rules, pids: Mapping[str, str], average: int | 
     ones = [pl.lit(1.0).alias(name) for name in needed - set(samples.columns)]
     given = [pl.col(name).cast(pl.Float64).fill_null(1.0) for name in needed & set(samples.columns)]
     item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
-    who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String)
-    frame = samples.select(
-        who.alias("pid"), item.alias("item"), pl.col("kept").cast(pl.Boolean), *ones, *given
-    )
+    who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String).alias("pid")
+    frame = samples.select(who, item.alias("item"), pl.col("kept").cast(pl.Boolean), *ones, *given)
     frame = frame.with_columns(_verdict(run))
     spared = (pl.col("verdict") == UNSURE) & (rules.weight == "p_correct" or run.combine == "evidence")
     frame = frame.with_columns(paid=pl.col("kept") | spared)
@@ -180,8 +168,3 @@ def _counted(frame: pl.DataFrame) -> pl.DataFrame:
     )
     whole = frame.select("pid").unique().join(sums, on="pid", how="left")
     return whole.with_columns(pl.col("counted", "high", "low").fill_null(0), pl.col("listed").fill_null(""))
-
-
-def _edges(name: str) -> list[tuple[str, float, float]]:
-    lows = (-1.0, *BANDS[name].values())
-    return [(label, low, high) for (label, high), low in zip(BANDS[name].items(), lows, strict=False)]

@@ -4,7 +4,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -22,7 +21,7 @@ from anml.ledger.log import Event
 from anml.ledger.money_parts import PayoutBatch, Payouts
 from anml.ledger.reading import Reading
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 # What a payee must have given before a rail can pay them.
 RAILS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban")}
@@ -34,19 +33,18 @@ class Payout(NamedTuple):
     batch: PayoutBatch
     payees: dict[str, dict[str, Any]]
     left_out: dict[str, str]
+    again: dict[str, str]
     files: tuple[Path, ...] = ()
-    again: Mapping[str, str] = MappingProxyType({})
 
 
 def create(
-    ledger: Ledger, batch: str, currency: str, by: str | None = None, threshold: int = 0, rail: str = "csv",
+    ledger: Ledger, batch: str, currency: str, by: By = None, threshold: int = 0, rail: str = "csv",
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
     listed: Mapping[str, int] | None = None,
 ) -> Payout:  # fmt: skip
     """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
-    The log must go on from `checkpoint`, and from what this payer saw last; or the bank `listed` what it
-    paid.
+    The log must go on from `checkpoint`, and from what this payer saw last; or a bank `listed` what it paid.
     """
     needed = RAILS[one_of("payment rail", rail, RAILS)]
 
@@ -71,7 +69,7 @@ def create(
         book.send(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
         made = tx.state.payouts.get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
-        found = Payout(made, payees, left, again=again)
+        found = Payout(made, payees, left, again)
         if ledger.dry_run:
             return found
         if out is not None and listed is None:
@@ -113,7 +111,7 @@ def write_files(ledger: Ledger, batch: str, payer: Mapping[str, str] | None, out
     with verified(ledger, "paid from") as reading:
         found = reading.state.payouts.get(batch)
         # Payees as they were then.
-        made = Payout(found, _payees(reading.connection, ledger, found), {})
+        made = Payout(found, _payees(reading.connection, ledger, found), {}, {})
         drafts = _drafted(made, payer, reading, out)
     made = made._replace(files=tuple(drafts))
     with _placed(drafts):
@@ -151,9 +149,8 @@ def _details(connection: sa.Connection, ledger: Ledger, pid: str, paper: str) ->
 
 @written
 def close(
-    tx: Writer, batch: str, pids: list[str] | None, *, paid: bool, by: str | None = None,
-    seen: str | None = None,
-) -> PayoutBatch:  # fmt: skip
+    tx: Writer, batch: str, pids: list[str] | None, *, paid: bool, by: By = None, seen: str | None = None
+) -> PayoutBatch:
     """Record that payments (all open ones where none are named) were paid, or came back, as was `seen`."""
     check_seen(seen, came_back, tx, batch, pids or [], by)
     found = tx.verified().state.payouts.get(batch)
@@ -163,7 +160,7 @@ def close(
 
 
 @written
-def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: str | None = None) -> list[int]:
+def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: By = None) -> list[int]:
     """Propose names and bank details of contributors, all or none; the numbers that another confirms."""
     checks = {"iban": check_iban, "bic": check_bic, "name": _one_line}
     values = [(pid, {name: checks[name](value) for name, value in changes[pid].items()})
@@ -172,7 +169,7 @@ def set_payees(tx: Writer, changes: Mapping[str, dict[str, str]], by: str | None
 
 
 @written
-def set_email(tx: Writer, pid: str, email: str, by: str | None = None) -> Event:
+def set_email(tx: Writer, pid: str, email: str, by: By = None) -> Event:
     """Change where somebody is written to."""
     return people.change_email(tx, pid, _one_line(email), by)
 

@@ -27,6 +27,12 @@ _WEIGHED = {
     "blend": "by their weight in training",
     "equal": "alike",
 }
+_ESTIMATED = {
+    "right": "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})",
+    "reliability": "reliability {:.2f} ({:.2f} to {:.2f}), where 1 is always right and 0 is guessing",
+}
+# What is shown of a dispute as the ledger has it.
+_AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "state")
 
 
 def how(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
@@ -52,13 +58,10 @@ def reasons(
     found = _about_labels(line) + _about_rows(line, made) + _decided(scene, line)
     if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
-    if line["newcomer"]:
-        if made["rules"]["newcomer_cap"] < UNIT:
-            found.append(
-                "New contributors together get at most a set part of the pool while there are others."
-            )
-        if standing.newcomer and amounts["held"]:
-            found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
+    if line["newcomer"] and made["rules"]["newcomer_cap"] < UNIT:
+        found.append("New contributors together get at most a set part of the pool while there are others.")
+    if line["newcomer"] and standing.newcomer and amounts["held"]:
+        found.append(f"Held because the account is new; it needs {' '.join(standing.needs)}.")
     if amounts["returned"]:
         found.append("Held as a newcomer, and released at the reputation reached since.")
     if (last := scene.asked.kept.get((scene.settlement.id, line["pid"]))) and amounts["held"]:
@@ -76,21 +79,12 @@ def reasons(
     return found
 
 
-_ESTIMATED = {
-    "right": "An estimated {:.0%} of your labels are right ({:.0%} to {:.0%})",
-    "reliability": "reliability {:.2f} ({:.2f} to {:.2f}), where 1 is always right and 0 is guessing",
-}
-
-
 def _about_labels(line: Mapping[str, Any]) -> list[str]:
     """What the run found of somebody's labels: how many are right, how sure that is, and what goes wrong."""
     found = []
     for one in line.get("judged", []):
-        said = [
-            text.format(*(number / UNIT for number in one[name]))
-            for name, text in _ESTIMATED.items()
-            if one.get(name)
-        ]
+        figures = [(text, one[name]) for name, text in _ESTIMATED.items() if one.get(name)]
+        said = [text.format(*(number / UNIT for number in numbers)) for text, numbers in figures]
         if said:
             found.append("; ".join(said) + ".")
         if mostly := one.get("mostly"):
@@ -131,14 +125,11 @@ def about_evidence(records: Sequence[Evidence], tasks: Mapping[str, str]) -> lis
 
 def task_names(ledger: Ledger, reading: Reading, pids: Sequence[str]) -> dict[str, str]:
     """The names of a contributor's tasks that somebody judged, by scope."""
-    given, found = reading.state.files.found, dict[str, str]()
+    given, found = reading.held.files, dict[str, str]()
     for pid in pids:
         for _, paper in given.get(pid, ()):
             found |= people.attached_values(reading.connection, ledger.ring, pid, paper).get("tasks", {})
     return found
-
-
-_AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "state")
 
 
 def disputes_shown(own: Sequence[Dispute], words: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -18,14 +18,15 @@ from anml.core.manifest import amounts, head_digest
 from anml.core.money import check_currency
 from anml.core.settle import UNIT, Rules
 from anml.core.signals.policy import Policy
-from anml.ledger import book, kinds, people
-from anml.ledger.audit import MANIFEST
+from anml.ledger import audit, book, kinds, people
 from anml.ledger.log import Event, seconds
 from anml.ledger.money_parts import Settlement, Settlements
 from anml.ledger.rules_money import one_line, returned
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
+
+_SHAPING = ("volume", "min_share", "max_share")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Terms:
 
     pool: int
     currency: str
-    by: str | None
+    by: By
     weight: str | None = None
     rules: Rules = field(default_factory=Rules)
     window_days: int = 14
@@ -89,7 +90,7 @@ def draft(ledger: Ledger, folder: Path, terms: Terms) -> Draft:
         extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
         made = manifest.build(run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
         made |= accepted
-        name, rows = tx.keep(MANIFEST, canonical(made)), made["run"]
+        name, rows = tx.keep(audit.MANIFEST, canonical(made)), made["run"]
         proposal = Settlement(
             id=book.free_id(tx, name), state="drafted", manifest=name, head=head_digest(made), by=who,
             currency=terms.currency, pool=made["pool"], posted=None, run=run.sha256, project=project,
@@ -114,9 +115,6 @@ def alike(what: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
         for group in look_alike(own.union(known))
         if own.intersection(group)
     ]
-
-
-_SHAPING = ("volume", "min_share", "max_share")
 
 
 def _rules(run: Run, terms: Terms) -> Rules:
@@ -148,8 +146,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
     """Identifiers for the contributors of a run: their own where they are known, new ones otherwise."""
     known = tx.state.people
     own = {name: known.resolve(name) for name in names if name in known.since}
-    erased = sorted(name for name in own if name in known.erased)
-    if erased:
+    if erased := sorted(known.erased.intersection(own)):
         raise InputError(f"contributor {erased[0]} was erased; run again without their rows")
     rest = [name for name in names if name not in own]
     if not rest:
@@ -165,9 +162,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
     place = place_id(source)
     found = people.register(tx, place, rest)
     # Who registers people writes their records too: a changed program could let one's work be another's.
-    listed = {
-        (known.resolve(pid), one) for pid, about in profiles.items() for one in about.get("accounts", [])
-    }
+    listed = {(known.resolve(pid), one) for pid, who in profiles.items() for one in who.get("accounts", [])}
     recorded = set(map(known.resolve, profiles))
     for name, pid in found.items():
         if pid in recorded and (pid, f"{place}:{name}") not in listed:
@@ -176,9 +171,7 @@ def resolve_names(tx: Writer, source: str | None, names: list[str]) -> dict[str,
 
 
 @written
-def approve(
-    tx: Writer, sid: str, by: str | None = None, *, because: str = "", seen: str | None = None
-) -> Event:
+def approve(tx: Writer, sid: str, by: By = None, *, because: str = "", seen: str | None = None) -> Event:
     """Approve a draft, if it is what was `seen`; `because` is why some get less than their rows say."""
     check_seen(seen, approval, tx, sid, by)
     return book.approve(tx, sid, by, because)
@@ -205,7 +198,7 @@ class Releases(NamedTuple):
 
 @written
 def release(
-    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: str | None = None,
+    tx: Writer, sid: str, domain: str = "default", policy: Policy | None = None, *, by: By = None,
     hold: Collection[str] = (), pay: Collection[str] = (), because: str = "", seen: str | None = None,
 ) -> Releases:  # fmt: skip
     """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.
@@ -266,11 +259,8 @@ def _kept(
         elif last is not None and set(flags) <= set(last.body["evidence"]):
             waiting[pid] = f"a flag is open; {last.by} decided on {last.at[:10]} that it stays held"
         else:
-            said = "; ".join(
-                f"{one.kind} by {one.issuer} on {one.at[:10] or one.received[:10]}"
-                for one in tx.state.evidence.found
-                if one.seq in flags
-            )
+            about = (one for one in tx.state.evidence.found if one.seq in flags)
+            said = "; ".join(f"{one.kind} by {one.issuer} on {one.at[:10]}" for one in about)
             who = names.get(pid, pid)
             raise ConflictError(
                 f"{who} is flagged ({said}), and a person decides what that means: --pay {who}, or --hold "

@@ -9,21 +9,20 @@ from anml.app.ledger.verify import verified, verifier
 from anml.app.pay.reasons import about_evidence, appeal, disputes_shown, how, reasons, task_names
 from anml.core.canonical import Tree, canonical
 from anml.core.errors import InputError
-from anml.core.identifiers import staff_id
 from anml.core.manifest import head, line_tree
 from anml.core.settle import UNIT
 from anml.core.signals.policy import Policy
-from anml.ledger import checkpoint, evidence, kinds, people, signing
-from anml.ledger.keys import parse_public
+from anml.ledger import checkpoint, evidence, keys, kinds, people, signing
 from anml.ledger.log import Event, encode, seconds, shown_date, stamp
 from anml.ledger.money_parts import Payouts, Settlement, read_manifest
 from anml.ledger.reading import Reading
-from anml.ledger.signing import from_key
 from anml.ledger.standing import standings
 from anml.ledger.store import Ledger
 
 FORMAT: str = verifier().FORMAT
 PAYLOAD: str = verifier().STATEMENT
+# What a statement says of its settlement as the ledger does.
+_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
 
 class Scene:
@@ -56,9 +55,7 @@ class Scene:
         papers |= {(pid, one.body["paper"]) for (s, pid), one in self.asked.kept.items() if s == sid}
         self.words = people.texts(reading.connection, ledger.ring, papers)
         self.profiles = people.profiles(reading, ledger.ring)
-        self.issuer = state.staff.member(
-            staff_id(by) if by is not None else ledger.signers.acting(state.staff)
-        )
+        self.issuer = state.staff.member(ledger.signers.acting(state.staff, by))
         every = [e for each in self.own.values() for e in each]
         self.covers = _covers(reading, every)
         signed = {one.by for one, _ in self.covers.values()} | {e.by for e in every} | {self.issuer.name}
@@ -93,8 +90,9 @@ def build(
 def sign(ledger: Ledger, statement: dict[str, Any]) -> bytes:
     """A statement as an envelope that the log's key and whoever issues it signed."""
     issuer = statement["issued_by"]
-    own = ledger.signers.find(issuer["name"], parse_public(issuer["key"]))
-    return canonical(signing.wrap(PAYLOAD, canonical(statement), from_key(ledger.ring.log), own)) + b"\n"
+    own = ledger.signers.find(issuer["name"], keys.parse_public(issuer["key"]))
+    log = signing.from_key(ledger.ring.log)
+    return canonical(signing.wrap(PAYLOAD, canonical(statement), log, own)) + b"\n"
 
 
 def _transit(known: Payouts, currency: str) -> dict[str, int]:
@@ -145,10 +143,6 @@ def _shared(reading: Reading, found: Settlement, names: set[str]) -> list[Event]
 def proved(tree: Tree, e: Event) -> dict[str, Any]:
     """An entry with the path that shows it in the log."""
     return {"entry": encode(e).decode(), "index": e.seq - 1, "path": _encoded(tree.inclusion(e.seq - 1))}
-
-
-# What a statement says of its settlement as the ledger does.
-_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
 
 
 def _statement(scene: Scene, pid: str, place: int, tasks: dict[str, str]) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from anml.core.identifiers import place_id
 from anml.core.money import show_money
 from anml.core.words import counted
 from anml.intake.contributions import read_typed
-from anml.ledger import evidence, people, two_people
-from anml.ledger.kinds import ERASED
+from anml.ledger import evidence, kinds, people, two_people
 from anml.ledger.rules_people import asks, open_money
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 NEEDED = ("source", "account", "contributor")
+REASON = "request"
 
 
 def read_identity_map(path: Path) -> list[tuple[str, str]]:
@@ -29,9 +29,7 @@ def read_identity_map(path: Path) -> list[tuple[str, str]]:
 
 
 @written
-def map_accounts(
-    tx: Writer, pairs: list[tuple[str, str]], by: str | None = None
-) -> tuple[dict[str, str], list[int]]:
+def map_accounts(tx: Writer, pairs: list[tuple[str, str]], by: By = None) -> tuple[dict[str, str], list[int]]:
     """Propose whom accounts (source:name) belong to, all or none; returns that, and proposals' numbers."""
     known = {}
     for owner in sorted({owner for _, owner in pairs if ":" in owner}):
@@ -51,10 +49,7 @@ def map_accounts(
     return done, numbers
 
 
-REASON = "request"
-
-
-def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = False) -> dict[str, Any]:
+def erase(ledger: Ledger, pid: str, *, by: By = None, anyway: bool = False) -> dict[str, Any]:
     """Erase somebody's personal data; with money open, and `anyway`, a second person has to confirm it.
 
     What is left behind: `unreached` is still there, and with a `proposal` nothing is erased yet.
@@ -73,7 +68,7 @@ def erase(ledger: Ledger, pid: str, *, by: str | None = None, anyway: bool = Fal
         return found
     if open_:
         body = {"reason": REASON, "also": found["also"]}
-        made = ledger.write(lambda tx: two_people.propose(tx, ERASED, found["contributor"], body, by))
+        made = ledger.write(lambda tx: two_people.propose(tx, kinds.ERASED, found["contributor"], body, by))
         return found | {"proposal": made.seq}
     return found | {"unreached": people.erase(ledger, pid, REASON, by)}
 
@@ -85,8 +80,7 @@ def _uses(tx: Writer, pid: str) -> dict[str, Any]:
     whole, everybody = state.people.resolve(pid), state.people.same(pid)
     settled = {s.id: s for s in state.settlements.found.values()}
     used = [sid for sid, one in state.trail.own if one in everybody]
-    given = state.files.found
-    work = [batch for one in everybody for batch, _ in given.get(one, ())]
+    work = [batch for one in everybody for batch, _ in state.held.files.get(one, ())]
     return {
         "contributor": whole, "also": [one for one in everybody if one != whole], "settlements": used,
         "runs": [settled[sid].run for sid in used], "batches": work, "unpaid": open_money(state, pid),

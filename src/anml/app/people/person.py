@@ -41,10 +41,9 @@ def person_of(folder: Path, who: str) -> Portrait:
     if "suggested" not in samples.columns:
         samples = samples.with_columns(suggested=pl.lit(None, pl.String))
     theirs = samples.filter(pl.col("contributor") == who)
-    wrong = theirs.filter((pl.col("suggested") != pl.col("label")) | (pl.col("p_correct") < 0.5))
-    confused = (
-        wrong.filter(pl.col("suggested") != pl.col("label")).group_by("suggested", "label").agg(rows=pl.len())
-    )
+    other = pl.col("suggested") != pl.col("label")
+    wrong = theirs.filter(other | (pl.col("p_correct") < 0.5))
+    confused = wrong.filter(other).group_by("suggested", "label").agg(rows=pl.len())
     return Portrait(
         row.to_dicts()[0],
         _classes(samples, who),

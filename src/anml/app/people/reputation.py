@@ -16,7 +16,7 @@ from anml.ledger.parts import People
 from anml.ledger.standing import scores, standings
 from anml.ledger.state import loaded
 from anml.ledger.store import Ledger, written
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 
 def show(
@@ -78,7 +78,7 @@ def trust_graph(
 
 
 @written
-def name_reviewer(tx: Writer, pid: str, by: str | None, *, on: bool = True) -> Event:
+def name_reviewer(tx: Writer, pid: str, by: By, *, on: bool = True) -> Event:
     """Propose that somebody's reviews count, or no longer do."""
     return two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by)
 
@@ -89,10 +89,7 @@ def list_contributors(ledger: Ledger, domain: str, policy: Policy) -> list[tuple
     with ledger.read() as connection:
         profiles = people.profiles(connection, ledger.keys) if ledger.keys else {}
         called = shown_names(ledger, connection)
-    return [
-        (standing, called.get(pid, ""), profiles.get(pid, {}).get("accounts", []))
-        for pid, standing in found.items()
-    ]
+    return [(s, called.get(pid, ""), profiles.get(pid, {}).get("accounts", [])) for pid, s in found.items()]
 
 
 def get_contributor(

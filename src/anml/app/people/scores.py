@@ -14,11 +14,12 @@ from anml.intake.contributions import Contributions, last_reviews
 from anml.ledger.evidence import taken
 from anml.ledger.standing import Score, add_scores, item_mark
 from anml.ledger.store import Ledger
-from anml.ledger.writer import Writer
+from anml.ledger.writer import By, Writer
 
 SCHEMA = {"contributor": pl.String, "source": pl.String, "item": pl.String, "right": pl.Float64}
 # Labels by others that an item needs before agreement with them says anything.
 OTHERS = 2
+Texts = Mapping[str, str]
 
 
 def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collection[str]) -> pl.DataFrame:
@@ -26,9 +27,8 @@ def judge_batch(found: Contributions, reviewers: Collection[str], peers: Collect
     last = last_reviews(found.evidence, pl.col("issuer").is_in(sorted(reviewers)))
     # What a reviewer had to fix was not right.
     reviewed = _judged(last, (pl.col("kind") == "review-accepted").cast(pl.Float64), "review")
-    return pl.concat([gold(found.rows), reviewed, _consensus(found.rows, peers)]).sort(
-        "contributor", "source", "item"
-    )
+    judged = pl.concat([gold(found.rows), reviewed, _consensus(found.rows, peers)])
+    return judged.sort("contributor", "source", "item")
 
 
 def judge_run(samples: pl.DataFrame, names: pl.Series, learned: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -55,8 +55,7 @@ def gold_quality(judged: pl.DataFrame) -> dict[str, float]:
 
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows whose label at least two others gave too, with nobody disagreeing: item and contributor."""
-    votes = _with_votes(rows)
-    agreed = votes.filter((pl.col("same") >= OTHERS) & (pl.col("same") == pl.col("others")))
+    agreed = _with_votes(rows).filter((pl.col("same") >= OTHERS) & (pl.col("same") == pl.col("others")))
     return agreed.select("item", "contributor").unique(maintain_order=True)
 
 
@@ -92,12 +91,8 @@ def _with_votes(rows: pl.DataFrame, peers: Collection[str] | None = None) -> pl.
 
 def _judged(rows: pl.DataFrame, right: pl.Expr, source: str) -> pl.DataFrame:
     """One judgement for each contributor and item: the mean where a file has several."""
-    found = rows.group_by("contributor", "item").agg(right.mean().alias("right"))
-    found = found.with_columns(pl.lit(source).alias("source"))
+    found = rows.group_by("contributor", "item").agg(right=right.mean()).with_columns(source=pl.lit(source))
     return found.select(*SCHEMA).cast(SCHEMA)  # type: ignore[arg-type]
-
-
-Texts = Mapping[str, str]
 
 
 def fresh_scores(
@@ -121,7 +116,7 @@ def fresh_scores(
 
 
 def add_run(
-    ledger: Ledger, folder: Path, source: str | None = None, domain: str = "default", by: str | None = None
+    ledger: Ledger, folder: Path, source: str | None = None, domain: str = "default", by: By = None
 ) -> int:
     """Record the held-out quality of a run; the same rows count once, whatever run they are in."""
     run = read_run(folder)

@@ -28,7 +28,7 @@ from anml.app.scale.read import SliceJob, predict_slice
 from anml.app.scale.slices import MOST_ROWS, Slice, drafted, slices_of
 from anml.app.scale.table import Engine, Passes, fit_slices
 from anml.app.scale.work import tell_slice
-from anml.core.errors import InputError
+from anml.core.errors import InputError, one_sentence
 from anml.core.people.judge import judge, wrong_share
 from anml.core.progress import Progress
 from anml.core.words import counted
@@ -109,11 +109,9 @@ def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice
                 f"{work} holds an unfinished run of other data or settings; remove it, or choose a new folder"
             )
         return work
-    try:
+    with one_sentence(f"{out} cannot be written"):
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror or error}") from None
     with drafted(plan) as draft:
         draft.write_text(json.dumps(about))
     return work
