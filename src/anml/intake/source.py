@@ -35,7 +35,8 @@ class Source(NamedTuple):
     """A table with the `roles` of its columns, those `beside` that are no features, and an export's question.
 
     `accounts` is the place that contributors' names belong to, "" where they are a ledger's identifiers;
-    `about_v` says where v comes from while no ledger is asked; `shape` is what other labels were made of.
+    `about_v` says where v comes from while no ledger is asked; `shape` is what other labels were made of;
+    `path` is where it was read from.
     """
 
     table: Table
@@ -48,25 +49,28 @@ class Source(NamedTuple):
     about_v: str = ""
     question: str | None = None
     shape: Shape | None = None
+    path: Path | None = None
 
 
 def read_source(path: Path, format: str, given: Chosen) -> Source:
     """Read a file as what it is; `given` are the columns, or the question, that were named."""
     one_of("format", format, (AUTO, *FORMATS, *SPAN_FORMATS))
+    asked = given.get("task")
     if path.is_dir() and format in (AUTO, TABLE):
         parts = parquet_files(path)
-        if parts and given.get("task") in SHAPES:
-            return shaped_source(read_parts(path), TABLE, given)
-        return plain_source(read_parts(path) if parts else read_folder(path))
+        table, shaped = read_parts(path) if parts else read_folder(path), parts and asked in SHAPES
+        source = shaped_source(table, TABLE, given) if shaped else plain_source(table)
+        return source._replace(path=path)
     file = File(path)
     found = recognise(file) if format == AUTO else format
-    asked = given.get("task")
     shape = asked if asked in SHAPES else told_shape(file, found) if asked == AUTO else None
     if asked == AUTO and found == TABLE:
         shape = table_shape(file.table.frame, given)
     if shape is not None:
-        return shaped_source(file, found, {**given, "task": shape})
-    return plain_source(file.table) if found == TABLE else _export(file, found, given)
+        source = shaped_source(file, found, {**given, "task": shape})
+    else:
+        source = plain_source(file.table) if found == TABLE else _export(file, found, given)
+    return source._replace(path=path)
 
 
 def shaped_source(file: File | Table, format: str, given: Chosen) -> Source:

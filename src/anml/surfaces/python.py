@@ -70,8 +70,7 @@ class Audit:
         """
         looking = where_to_look(of_result(self.result), top)
         if path is not None:
-            place, source = self.result.data.get("path"), source_of_audit(self.result, self.table)
-            write_list(looking, source, None if place is None else Path(place), format, Path(path))
+            write_list(looking, source_of_audit(self.result, self.table), format, Path(path))
         return self._native(looking.rows)
 
     def weights_for(self, data: Any, key: str | None = None) -> Weighting:
@@ -200,8 +199,7 @@ def relabel(
     looking = where_to_look(found, top)
     if out is not None:
         given = None if data is None else Path(data)
-        place = given or Path(run, str(found.data.get("path")))
-        write_list(looking, source_of(found, Path(run), given), place, format, Path(out))
+        write_list(looking, source_of(found, Path(run), given), format, Path(out))
     return typed(looking.rows, found.kinds)
 
 

@@ -54,8 +54,7 @@ def relabel(
         looking = asked(looking, found, paid)
     if prices is not None:
         looking = priced(looking, paid)
-    place = data or Path(run, str(found.data.get("path")))
-    text = write_list(looking, source_of(found, run, data), place, format, out)
+    text = write_list(looking, source_of(found, run, data), format, out)
     _show(looking, text, out, json)
 
 

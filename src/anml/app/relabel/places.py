@@ -1,7 +1,7 @@
 """Documents to look at first, with spans, boxes or tags of the consensus put in: what tools import."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,16 @@ from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
 
 AGENT = "anml"
+Records = list[dict[str, Any]]
+# What is said of each document, and what the consensus marks in it.
+Made = dict[str, tuple[dict[str, Any], Records]]
 # Of a line, what belongs to the annotation and not to the text.
 OWN = ("answer", "_task_hash", "_timestamp")
 
 
-def places_file(looking: Looking, source: Source, path: Path | None, format: str) -> str:
+def places_file(looking: Looking, source: Source, format: str) -> str | Records:
     """Write documents with what the consensus marks in them, the most to gain first."""
     assert source.shape is not None
-    assert path is not None, "an export is a file"
     rows = _documents(source).select("item", "document")
     listed = looking.rows.join(rows, on="item", maintain_order="left")
     said = listed.group_by("document", maintain_order=True).agg(
@@ -41,11 +43,13 @@ def places_file(looking: Looking, source: Source, path: Path | None, format: str
         each.rows_by_key("document", named=True) for each in (said, consensus_of(looking, source))
     )
     made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
-    return WRITERS[format](made, source, path)
+    return WRITERS[format](made, source)
 
 
-# What is said of each document, and what the consensus marks in it.
-Made = dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]
+def records(file: Path | None) -> Records:
+    """Tasks or records of a file of a labelling tool."""
+    assert file is not None, "an export is a file"
+    return entries(File(file))
 
 
 def _documents(source: Source) -> pl.DataFrame:
@@ -86,10 +90,10 @@ def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     return each.with_columns(rank=rank).sort("document", "rank", "type")
 
 
-def _label_studio(made: Made, source: Source, path: Path) -> str:
+def _label_studio(made: Made, source: Source) -> Records:
     assert source.shape is not None
-    tasks, known = entries(File(path)), REGIONS.get(source.shape.kind, ("choices",))
-    given: dict[str, list[dict[str, Any]]] = {}
+    tasks, known = records(source.path), REGIONS.get(source.shape.kind, ("choices",))
+    given: dict[str, Records] = {}
     by_id = {str(task.get("id", number)): task for number, task in enumerate(tasks)}
     for document, _, _, annotation in annotations_of(tasks):
         results = [each for each in annotation.get("result") or [] if each.get("type") in known]
@@ -106,7 +110,7 @@ def _label_studio(made: Made, source: Source, path: Path) -> str:
             text = dict(source.shape.frames.get("texts", pl.DataFrame()).iter_rows()).get(document)
             drawn_in = [_region(theirs, row, document, text) for row in rows]
         written.append(predicted_task(by_id[document], {"task": document, **said}, score, [drawn_in]))
-    return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+    return written
 
 
 def predicted_task(
@@ -120,9 +124,7 @@ def predicted_task(
     return {**own, "data": {**task.get("data", {}), **about}, "predictions": predictions}
 
 
-def _region(
-    theirs: list[dict[str, Any]], row: dict[str, Any], document: str, text: str | None
-) -> dict[str, Any]:
+def _region(theirs: Records, row: dict[str, Any], document: str, text: str | None) -> dict[str, Any]:
     """A place of the consensus as somebody drew it: with its path in the page, or the picture's size."""
     kind = theirs[0]["type"]
     numbers = next(known[kind] for known in REGIONS.values() if kind in known)
@@ -148,13 +150,13 @@ def _named(like: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in like.items() if name not in own}
 
 
-def _lines(made: Made, source: Source, path: Path) -> str:
+def _lines(made: Made, source: Source) -> str:
     """Lines of Prodigy or doccano as they came, without who and when, with the consensus as spans."""
     assert source.shape is not None
     texts, key = dict(source.shape.frames["texts"].iter_rows()), SPANNED_AS[0]
     first: dict[str, dict[str, Any]] = {}
     theirs: dict[tuple[Any, ...], Any] = {}
-    for number, entry in enumerate(entries(File(path))):
+    for number, entry in enumerate(records(source.path)):
         first.setdefault(entry["text"], entry)
         key = next((name for name in SPANNED_AS if entry.get(name)), key)
         for place, span in spans_of(entry, number):
@@ -172,38 +174,34 @@ def _lines(made: Made, source: Source, path: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _argilla(made: Made, source: Source, path: Path) -> str:
-    found, written = entries(File(path)), []
-    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
-    question = question_of(found, source.question)
+def _argilla(made: Made, source: Source) -> Records:
+    suggested = []
     for record, (said, rows) in made.items():
-        score = min((row["p"] for row in rows), default=None)
         value: list[Any] = sorted(row["type"] for row in rows)
         if source.shape is not None and source.shape.kind == PREFERENCE:
             value = [{"value": row["type"], "rank": row["rank"]} for row in rows]
-        about = {"task": record, **said}
-        written.append(suggested_record(record, known[record], question, value or None, score, about))
-    return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+        score = min((row["p"] for row in rows), default=None)
+        suggested.append((record, value or None, score, {"task": record, **said}))
+    return argilla_records(records(source.path), source.question, suggested)
 
 
-def suggested_record(
-    name: str, entry: dict[str, Any], question: str, value: Any, score: float | None, said: dict[str, Any]
-) -> dict[str, Any]:
-    """A record of Argilla under its own id, so that it is updated, with a suggestion for the question."""
-    suggestion = {"value": value, "agent": AGENT} | ({} if score is None else {"score": round(score, 4)})
-    server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
-    return {
-        "id": name,
-        **server,
-        "fields": fields_of(entry),
-        "metadata": entry.get("metadata") or {},
-        "suggestions": {} if value is None else {question: suggestion},
-        "responses": {},
+def argilla_records(
+    found: Records, asked: str | None, suggested: Iterable[tuple[str, Any, float | None, dict[str, Any]]]
+) -> Records:
+    """Records under their own ids, so that Argilla updates them: name, suggestion, score, what is said."""
+    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
+    question, made = question_of(found, asked), []
+    for name, value, score, said in suggested:
+        entry, scored = known[name], {} if score is None else {"score": round(score, 4)}
+        server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
+        suggestion = {question: {"value": value, "agent": AGENT, **scored}}
+        shown = {"fields": fields_of(entry), "metadata": entry.get("metadata") or {}}
+        answers = {"suggestions": {} if value is None else suggestion, "responses": {}}
         # Argilla takes no unknown metadata: what is said of the record stands beside it.
-        AGENT: said,
-    }
+        made.append({"id": name, **server, **shown, **answers, AGENT: said})
+    return made
 
 
-WRITERS: dict[str, Callable[[Made, Source, Path], str]] = {
+WRITERS: dict[str, Callable[[Made, Source], str | Records]] = {
     "label-studio": _label_studio, "prodigy": _lines, "doccano": _lines, "argilla": _argilla,
 }  # fmt: skip
