@@ -41,8 +41,7 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
         if status not in SUBMITTED:
             continue
         refuse_places(value, f" to {name!r}")
-        label = label_text(value)
-        if label is not None:
+        if (label := label_text(value)) is not None:
             row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
             rows.append(row | fields_of(entry))
     dropped = sum(status not in SUBMITTED for status in statuses)
@@ -104,8 +103,7 @@ def _listed(entry: dict[str, Any], key: str) -> list[Any]:
 
 def fields_of(entry: dict[str, Any]) -> dict[str, Any]:
     """What a record shows: the plain values of its fields."""
-    nested = entry.get("fields")
-    if isinstance(nested, dict):
+    if isinstance(nested := entry.get("fields"), dict):
         return scalars(nested)
     own = ("id", "status", "_server_id")
     return scalars({name: value for name, value in entry.items() if "." not in name and name not in own})

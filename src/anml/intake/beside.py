@@ -100,10 +100,8 @@ def _as_array(source: Any, what: str) -> Floats:
 
 def _by_position(height: int, what: str, table: Table, rows: Ints) -> Ints:
     if height != table.frame.height:
-        raise InputError(
-            f"the {what} have {height} rows and the table has {table.frame.height}; give one row for each, "
-            "or name a column that both have as key"
-        )
+        why = f"the {what} have {height} rows and the table has {table.frame.height}"
+        raise InputError(f"{why}; give one row for each, or name a column that both have as key")
     return rows
 
 
@@ -116,10 +114,8 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
         if gaps := keys.null_count():
             raise InputError(f"key {key!r} is empty in {gaps} rows of the {whose}; every row needs one")
     if (twice := theirs.filter(theirs.is_duplicated())).len():
-        raise InputError(
-            f"key {key!r} must name each row of the {what} once; {twice.n_unique()} values occur more often, "
-            f"the first {twice[0]!r}"
-        )
+        why = f"key {key!r} must name each row of the {what} once"
+        raise InputError(f"{why}; {twice.n_unique()} values occur more often, the first {twice[0]!r}")
     at = codes_in(ours, theirs.to_list())
     if len(absent := ours.filter(at < 0)):
         count, first = absent.n_unique(), absent[0]
@@ -180,10 +176,8 @@ def read_predictions(
     _check_finite(values, "predictions", rows)
     if (low := values.min(axis=1) < -ROUNDING).any():
         at = int(low.argmax())
-        raise InputError(
-            f"predictions must be probabilities, which are not negative, got {values[at].min():g} "
-            f"in row {rows[at]}"
-        )
+        why = "predictions must be probabilities, which are not negative"
+        raise InputError(f"{why}, got {values[at].min():g} in row {rows[at]}")
     values = np.maximum(values, 0.0)
     total = values.sum(axis=1)
     if (off := np.abs(total - 1) > TOLERANCE).any():
@@ -237,10 +231,8 @@ def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:
         at[found] = column
     absent = [name for name in classes if name not in at]
     if absent and not (len(classes) == 2 and len(at) == 1):
-        raise InputError(
-            f"the predictions have no column for class {absent[0]!r}; one for each is needed: "
-            f"{listed([*map(repr, classes)])}"
-        )
+        why = f"the predictions have no column for class {absent[0]!r}"
+        raise InputError(f"{why}; one for each is needed: {listed([*map(repr, classes)])}")
     if absent:
         first = given.values[:, 0]
         pair = np.column_stack([first, 1 - first])
@@ -273,7 +265,5 @@ def check_vectors(values: Floats, rows: Ints) -> None:
 def _check_finite(values: Floats, what: str, rows: Ints) -> None:
     if (bad := ~np.isfinite(values)).any():
         at = int(bad.any(axis=1).argmax())
-        raise InputError(
-            f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite, "
-            f"the first in row {rows[at]}"
-        )
+        why = f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite"
+        raise InputError(f"{why}, the first in row {rows[at]}")

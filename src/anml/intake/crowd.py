@@ -37,8 +37,7 @@ def long_format(frame: pl.DataFrame, columns: Chosen) -> Contributions:
     """One row for each label: task or index, worker or annotator, label, and the right label if known."""
     there = {role: [name for name in names if name in frame.columns] for role, names in LONG.items()}
     named = {role: columns.get(role) or next(iter(names), None) for role, names in there.items()}
-    item = named["item"]
-    if item is None:
+    if (item := named["item"]) is None:
         raise InputError(f"no column for the item; looked for {', '.join(LONG['item'])}")
     if gaps := frame[need(frame.columns, item, "the item")].null_count():
         raise InputError(f"column {item!r} (item) is empty in {counted(gaps, 'row')}; every label needs one")

@@ -60,8 +60,7 @@ def as_values(texts: pl.Series, comma: bool = False) -> pl.Series:
     if bare.null_count() == len(bare):
         return bare
     for dtype in (pl.Int64, pl.Int128, pl.Float64):
-        read = bare.cast(dtype, strict=False)
-        if read.null_count() == bare.null_count():
+        if (read := bare.cast(dtype, strict=False)).null_count() == bare.null_count():
             return bare if dtype.is_integer() and bare.str.contains(NAME).any() else read
     if bare.str.contains(TRUTH).all():
         return bare.str.to_lowercase() == "true"
@@ -81,8 +80,7 @@ def header_separator(header: str, separator: str) -> str:
 
 def check_names(names: list[str], shown: str) -> None:
     """Refuse column names that occur twice."""
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         listed = ", ".join(repr(name) for name in twice[:5])
         raise InputError(f"{shown} has column names that occur more than once: {listed}")
 
@@ -98,10 +96,8 @@ def _check_text(data: bytes, shown: str) -> None:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{shown} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start}); "
-            "save it as UTF-8"
-        ) from None
+        why = f"{shown} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start})"
+        raise InputError(f"{why}; save it as UTF-8") from None
     if "\x00" in text:
         raise InputError(f"{shown} is not a text file (it has zero bytes); save it as CSV in UTF-8")
 

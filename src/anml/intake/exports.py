@@ -80,7 +80,5 @@ def _of_json(value: Any, name: str) -> str:
         return "doccano"
     if keys >= PAIR:
         return TABLE
-    raise InputError(
-        f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file: "
-        "none of annotations, responses or recordSet is in it"
-    )
+    why = f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file"
+    raise InputError(f"{why}: none of annotations, responses or recordSet is in it")

@@ -56,8 +56,7 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         if annotation.get("was_cancelled"):
             skipped["cancelled"] += 1
             continue
-        label = annotation_label(annotation, question)
-        if label is None:
+        if (label := annotation_label(annotation, question)) is None:
             skipped["empty"] += 1
             continue
         who, about = account(annotation.get("completed_by")), _about(annotation)

@@ -48,8 +48,7 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
         doi = {"doi": known["doi"]} if "doi" in chosen else {}
         rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
         rows.append(who | row | doi | scalars(rest))
-        kind = _REVIEWS.get(str(known["review"] or "").lower())
-        if kind and known["contributor"]:
+        if (kind := _REVIEWS.get(str(known["review"] or "").lower())) and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
             evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
     said = []
@@ -67,8 +66,7 @@ def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
     """Which column plays which part."""
     chosen: dict[str, str] = {}
     for role, aliases in NAMES.items():
-        found = find_column(names, {**given, **chosen}, role, aliases)
-        if found is not None:
+        if (found := find_column(names, {**given, **chosen}, role, aliases)) is not None:
             chosen[role] = found
         elif role in REQUIRED:
             raise InputError(f"no column for the {role}; name one of {shown(names)}")

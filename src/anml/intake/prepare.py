@@ -198,12 +198,9 @@ SIGNALS = {
 
 def read_identifiers(series: pl.Series, role: str) -> npt.NDArray[np.str_]:
     """Return identifiers as text, or say how many are missing."""
-    missing = series.null_count()
-    if missing:
-        raise InputError(
-            f"column {series.name!r} ({role}) is empty in {missing} of {series.len()} rows; "
-            "every row needs one"
-        )
+    if missing := series.null_count():
+        why = f"column {series.name!r} ({role}) is empty in {missing} of {series.len()} rows"
+        raise InputError(f"{why}; every row needs one")
     return text_array(as_text(series))
 
 
@@ -216,8 +213,7 @@ def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
             f"false as {cautious!r}"
         )
         series = series.replace_strict({True: true, False: cautious}, return_dtype=pl.String)
-    missing = series.null_count()
-    if missing:
+    if missing := series.null_count():
         without = "review" if role == "verification" else role
         said.append(f"{missing:,} of {series.len():,} labels have no {without}")
     try:
@@ -254,14 +250,12 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
         .filter(pl.col("part").is_not_null() & (pl.col("part") != ""))
     )
     found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
-    unknown = found.filter(pl.col("parent").is_null())
-    if len(unknown):
+    if len(unknown := found.filter(pl.col("parent").is_null())):
         raise InputError(
             f"column {derived.name!r} (derived_from) names {unknown['part'].n_unique()} items that are not "
             f"in column {items.name!r}, the first {unknown['part'][0]!r}"
         )
-    own = found.filter(pl.col("parent") == pl.col("row"))
-    if len(own):
+    if len(own := found.filter(pl.col("parent") == pl.col("row"))):
         raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
     grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
     above = dict(grouped.iter_rows())

@@ -91,8 +91,7 @@ def find_column(
     columns: Sequence[str], given: Mapping[str, Any], role: str, names: Sequence[str]
 ) -> str | None:
     """The column that plays a role, if any: the one that was named, else the first that is called like it."""
-    wanted = given.get(role)
-    if wanted is not None:
+    if (wanted := given.get(role)) is not None:
         return need(columns, str(wanted), role)
     # What was named for another role, or is not the name of a column, is not taken.
     taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
@@ -159,8 +158,7 @@ def are_flags(values: pl.Series) -> bool:
 def read_flags(series: pl.Series, role: str) -> tuple[Bools, Bools]:
     """Rows marked true, and rows marked false."""
     lower = as_text(series).str.strip_chars().str.to_lowercase()
-    other = lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))
-    if len(other):
+    if len(other := lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))):
         raise InputError(f"column {series.name!r} ({role}) must be true or false, got {other[0]!r}")
     marked = lower.replace_strict(FLAGS, return_dtype=pl.Boolean)
     return marked.fill_null(False).to_numpy(), (~marked).fill_null(False).to_numpy()

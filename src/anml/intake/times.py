@@ -42,13 +42,10 @@ def instants(series: pl.Series) -> pl.Series:
 def read_instants(series: pl.Series) -> pl.Series:
     """Read a column of times, or name the first value that is none."""
     read = instants(series)
-    bad = read.is_null() & series.is_not_null()
-    if bad.any():
+    if (bad := read.is_null() & series.is_not_null()).any():
         first = series.filter(bad)[0]
-        raise InputError(
-            f"column {series.name!r} has {bad.sum()} values that are not times, the first {str(first)!r}; "
-            f"allowed: {ALLOWED}"
-        )
+        why = f"column {series.name!r} has {bad.sum()} values that are not times, the first {str(first)!r}"
+        raise InputError(f"{why}; allowed: {ALLOWED}")
     return read
 
 

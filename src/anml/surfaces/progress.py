@@ -74,8 +74,7 @@ def _lines(after: float, clock: Clock) -> Report:
 
     def report(what: str, done: int, of: int) -> None:
         nonlocal due
-        passed = clock() - start
-        if passed >= due:
+        if (passed := clock() - start) >= due:
             due = passed + EVERY
             LOGGER.info("anml: %s, %d of %d, after %.0f s", what, done, of, passed)
 

@@ -98,8 +98,7 @@ def _documents(shape: Shaped) -> list[Document]:
     )
     found = []
     for row in unsure.head(MOST_DOCUMENTS).iter_rows(named=True):
-        text = texts.get(row["document"])
-        if text is None:
+        if (text := texts.get(row["document"])) is None:
             continue
         low = max(0, min(row["start"] - AROUND, len(text) - 2 * AROUND))
         high = min(len(text), low + 2 * AROUND)

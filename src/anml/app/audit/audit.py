@@ -234,8 +234,7 @@ def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> p
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
-    frame = contributor_frame(found)
-    if frame is None:
+    if (frame := contributor_frame(found)) is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
     return frame.join(agreement, on="contributor", how="left").sort(

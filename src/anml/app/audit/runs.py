@@ -116,8 +116,7 @@ def remember(folder: Path, record: bytes) -> None:
 def check_remembered(folder: Path, run: Run) -> None:
     """An error where another run lies here than the one that was written by this user."""
     with suppress(OSError, RuntimeError):
-        known = _note(folder).read_text(encoding="ascii")
-        if known != run.record:
+        if (known := _note(folder).read_text(encoding="ascii")) != run.record:
             raise IntegrityError(
                 f"the run in {folder} is {run.record[:16]}, and {known[:16]} was written here: it was "
                 "changed, or put there from elsewhere; make it again, or settle by the --digest you were told"
@@ -150,8 +149,7 @@ def _read_file(path: Path) -> bytes:
 
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
     """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
-    wanted = _hashes(info).get(name or path.name)
-    if wanted is None:
+    if (wanted := _hashes(info).get(name or path.name)) is None:
         raise IntegrityError(
             f"run.json keeps no hash of {path}: it may have been changed; write the run again"
         )
@@ -205,8 +203,7 @@ def doubt(run: Run, weight: str) -> str | None:
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     """What a run says of its contributors, from its `contributors.csv`; None where it says nothing."""
-    found = _by_name(folder, run, "verdict")
-    if found is None:
+    if (found := _by_name(folder, run, "verdict")) is None:
         return None
     found = found.with_columns(pl.col("verdict").cast(pl.String).replace(FORMER))
     said = f"has no single verdict, one of {', '.join(VERDICTS)}, on"
@@ -223,8 +220,7 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, wanted in (("right", "quality"), ("reliability", "reliability")):
         columns = (wanted, f"{wanted}_low", f"{wanted}_high")
-        known = _by_name(folder, run, *columns)
-        if known is None:
+        if (known := _by_name(folder, run, *columns)) is None:
             continue
         numbers = known.select("contributor", pl.col(columns).cast(pl.Float64, strict=False))
         for own, *each in numbers.drop_nulls().iter_rows():
@@ -277,8 +273,7 @@ def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> 
 
 def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
     """Reputation learned in a run (contributor as in the samples, good, bad); None where the run has none."""
-    found = _by_name(folder, run, *LEARNED, how="full")
-    if found is None:
+    if (found := _by_name(folder, run, *LEARNED, how="full")) is None:
         return None
     good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
     found = found.with_columns(good=good, bad=bad)

@@ -69,10 +69,8 @@ def apply_answers(
     shape = None if source.shape is None else source.shape.kind
     exported = (None, GRADES) if source.format != "label-studio" else (None, GRADES, PREFERENCE)
     if shape not in exported and file.suffix.lower() != ".csv":
-        raise UnsupportedError(
-            f"answers to {shape} come back as an export of their own: audit that; a filled-in table "
-            "(relabel --out FILE.csv) is applied"
-        )
+        why = f"answers to {shape} come back as an export of their own: audit that"
+        raise UnsupportedError(f"{why}; a filled-in table (relabel --out FILE.csv) is applied")
     asked = request_of_record(run)
     answers = read_answers(file, source, found.samples, kind)
     if shape == PREFERENCE:
@@ -169,10 +167,8 @@ def request_of_record(run: Run) -> Request:
     about = info.get("data") or {}
     beside = {"predictions", "embeddings"} & about.keys() if info.get("shape") is None else set()
     if info.get("ledger") or beside or "candidates" in about:
-        raise UnsupportedError(
-            "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record; "
-            "audit the new labels with the options of that run"
-        )
+        why = "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record"
+        raise UnsupportedError(f"{why}; audit the new labels with the options of that run")
     roles = dict(info.get("columns") or {})
     features, decay = roles.pop("features", None), float(info.get("decay_per_year") or 0.0)
     if not decay:

@@ -46,10 +46,8 @@ def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
     """Read the data of a run again, from where they were or from where the user says, with its answers."""
     about = found.data
     if data is None and "path" not in about:
-        raise InputError(
-            "this run does not say where its data lie, as it was made of a frame; audit a file, or name it "
-            "with --data"
-        )
+        why = "this run does not say where its data lie, as it was made of a frame"
+        raise InputError(f"{why}; audit a file, or name it with --data")
     place = data or Path(folder or Path(), str(about["path"]))
     if not place.exists():
         raise InputError(f"the data of this run, {place}, are not there; name the file with --data")

@@ -94,10 +94,8 @@ def value_data(
     found = None if run is None else read_run(run)
     shape = request.task if found is None else (found.info.get("shape") or {}).get("kind")
     if shape in SHAPES:
-        raise UnsupportedError(
-            f"contributors are valued by what a model of classes or numbers learns from their rows; "
-            f"no such model is trained on judgements of the shape {shape!r}"
-        )
+        why = "contributors are valued by what a model of classes or numbers learns from their rows"
+        raise UnsupportedError(f"{why}; no such model is trained on judgements of the shape {shape!r}")
     table = data if isinstance(data, Table) else read_table(data)
     if run is None or found is None:
         named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}

@@ -20,12 +20,9 @@ def _numbers(series: pl.Series) -> pl.Series:
         return series.cast(pl.Float64)
     text = series.cast(pl.String).str.strip_chars()
     values = text.cast(pl.Float64, strict=False)
-    bad = values.is_null() & series.is_not_null()
-    if bad.any():
-        raise InputError(
-            f"column {series.name!r} must hold numbers as in the table learned from, "
-            f"got {str(series.filter(bad)[0])!r} ({bad.sum()} such values)"
-        )
+    if (bad := values.is_null() & series.is_not_null()).any():
+        why = f"column {series.name!r} must hold numbers as in the table learned from"
+        raise InputError(f"{why}, got {str(series.filter(bad)[0])!r} ({bad.sum()} such values)")
     return values
 
 

@@ -92,8 +92,7 @@ def alike(share: Floats, who: Ints) -> Ints:
     part = np.full(len(share), -1)
     close = np.where(share >= SAME, share, 0.0)
     for number in range(len(share)):
-        free = part < 0
-        if not free.any():
+        if not (free := part < 0).any():
             break
         seed = int(np.where(free, (close * free).sum(axis=1), -1.0).argmax())
         taken = set()

@@ -61,8 +61,7 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
 
 def _number(series: pl.Series) -> pl.Series:
     read = series.cast(pl.Float64, strict=False)
-    bad = series.is_not_null() & ~read.is_finite().fill_null(False)
-    if bad.any():
+    if (bad := series.is_not_null() & ~read.is_finite().fill_null(False)).any():
         raise InputError(f"column {series.name!r} has {str(series.filter(bad)[0])!r}, which is no position")
     return read
 
@@ -77,13 +76,10 @@ def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.Da
     seen = frame.select(document=as_text(frame[document]), contributor=as_text(frame[who]))
     if gaps := seen.height - seen.drop_nulls().height:
         raise InputError(f"{gaps} rows of the table of who saw what lack a document or a contributor")
-    unknown = marks.join(seen, on=["document", "contributor"], how="anti")
-    if not unknown.is_empty():
+    if not (unknown := marks.join(seen, on=["document", "contributor"], how="anti")).is_empty():
         row = unknown.row(0, named=True)
-        raise InputError(
-            f"{row['contributor']!r} marked document {row['document']!r}, which by the table of who saw what "
-            "they did not see"
-        )
+        why = f"{row['contributor']!r} marked document {row['document']!r}"
+        raise InputError(f"{why}, which by the table of who saw what they did not see")
     if "length" not in frame.columns:
         return seen, None
     return seen, frame.select(document=as_text(frame[document]), length=_number(frame["length"])).unique()
@@ -105,16 +101,14 @@ def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.D
     seen = about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)
     if read.seen is not None and about.width > 2:
         seen = seen.join(about, on=["document", "contributor"], how="left", maintain_order="left")
-    idle = set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"])
-    if idle:
+    if idle := set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"]):
         warnings.append(f"{counted(len(idle), 'contributor')} marked nothing anywhere: {sorted(idle)[0]!r}")
     marks = marks.filter(~nothing)
     if marks.is_empty():
         raise InputError("nobody marked anything")
     if NOTHING in marks["type"]:
         raise InputError(f"a mark has the type {NOTHING!r}, which stands for none here; call it otherwise")
-    gaps = marks.filter(pl.any_horizontal(pl.col(place).is_null()))
-    if not gaps.is_empty():
+    if not (gaps := marks.filter(pl.any_horizontal(pl.col(place).is_null()))).is_empty():
         raise InputError(f"{named(gaps)} has no complete place, or no type")
     if seen.group_by("document").len()["len"].max() == 1:
         raise InputError("every document was seen by one contributor only, so nobody can be compared")

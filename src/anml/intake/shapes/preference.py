@@ -183,10 +183,8 @@ def _choices(told: pl.DataFrame) -> list[str | None]:
     unlike = [at for at, word in enumerate(words) if word not in (None, sides[at])]
     if unlike and by_name == by_side:
         first, second, choice = rows[unlike[0]]
-        raise InputError(
-            f"row {unlike[0]} chooses {choice!r} of {first!r} and {second!r}, which may be the candidate or "
-            "the side; write first, second and equal"
-        )
+        why = f"row {unlike[0]} chooses {choice!r} of {first!r} and {second!r}"
+        raise InputError(f"{why}, which may be the candidate or the side; write first, second and equal")
     return words if unlike and by_side else sides
 
 
@@ -197,12 +195,9 @@ def _choice(number: int, first: str | None, second: str | None, choice: str) -> 
         raise InputError(f"row {number} compares {first[:60]!r} with itself")
     if choice in (first, second):
         return FIRST if choice == first else SECOND
-    found = WORDS.get(choice.strip().lower())
-    if found is None:
-        raise InputError(
-            f"row {number} chooses {choice[:60]!r}, which is neither {first[:60]!r} nor {second[:60]!r}; "
-            f"allowed are {ALLOWED}"
-        )
+    if (found := WORDS.get(choice.strip().lower())) is None:
+        why = f"row {number} chooses {choice[:60]!r}, which is neither {first[:60]!r} nor {second[:60]!r}"
+        raise InputError(f"{why}; allowed are {ALLOWED}")
     return found
 
 

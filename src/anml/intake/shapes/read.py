@@ -82,8 +82,7 @@ def told_shape(source: File, format: str) -> str | None:
     if kinds and kinds <= set(REFUSED):
         named = " and ".join(sorted(kinds))
         raise UnsupportedError(f"all results in this file are of type {named}, which is not read")
-    regions = [shape for shape, known in REGIONS.items() if kinds & set(known)]
-    if regions:
+    if regions := [shape for shape, known in REGIONS.items() if kinds & set(known)]:
         return regions[0] if len(regions) == 1 else None
     if kinds == {"choices"} and several:
         return TAGS

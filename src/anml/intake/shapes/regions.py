@@ -67,13 +67,10 @@ def in_letters(text: str, place: Mapping[str, Any], quoted: str) -> dict[str, fl
 
 def _regions(of: Finished, given: Given, kind: str) -> Iterable[dict[str, Any]]:
     for result in of.results(given.get("label")):
-        named = str(result.get("type"))
-        if named not in REGIONS[kind]:
+        if (named := str(result.get("type"))) not in REGIONS[kind]:
             why = "is not read" if named in REFUSED else f"is no region of the kind {kind}"
-            raise UnsupportedError(
-                f"task {of.item} has a result of type {named!r}, which {why}; name the tag to be read with "
-                "--label"
-            )
+            said = f"task {of.item} has a result of type {named!r}, which {why}"
+            raise UnsupportedError(f"{said}; name the tag to be read with --label")
         value = record(result.get("value"), f"a region of task {of.item}")
         value = {**value, **record(value.get("globalOffsets"), "globalOffsets")}
         types, numbers = value.get(named) or [], REGIONS[kind][named]
@@ -95,8 +92,7 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     texts: dict[str, str] = {}
     left = again = 0
     for number, entry in enumerate(entries):
-        text = entry.get("text")
-        if not isinstance(text, str):
+        if not isinstance(text := entry.get("text"), str):
             raise InputError(f"line {number + 1} has no text")
         who = given.get("contributor")
         who = next((entry[name] for name in ((who,) if who else PEOPLE) if entry.get(name) is not None), None)

@@ -161,8 +161,7 @@ def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.Dat
     found, said = finished(tasks)
     for each in found:
         chosen = [result for result in each.results(question) if result.get("type") == "choices"]
-        names = {str(result.get("from_name")) for result in chosen}
-        if len(names) > 1:
+        if len(names := {str(result.get("from_name")) for result in chosen}) > 1:
             listed = ", ".join(sorted(names))
             raise InputError(f"tasks have several questions ({listed}); name one with --label")
         values = [record(result.get("value"), "choices").get("choices") or [] for result in chosen]
