@@ -1,12 +1,12 @@
 """Argilla's JSON export, nested or flattened: only the latter says which responses were drafts."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.contributions import (
+    Chosen,
     Contributions,
     entries,
     gather,
@@ -16,7 +16,7 @@ from anml.intake.contributions import (
     scalars,
     utc_text,
 )
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 from anml.intake.unread import refuse_places
 
 # What counts of what was answered; an export without statuses says of none that it is a draft.
@@ -27,11 +27,10 @@ NO_STATUS = (
 )
 
 
-def read_argilla(source: Path | File, question: str | None = None, time: str | None = None) -> Contributions:
-    """Read an export; `question` names one of several, `time` a metadata field with the time."""
-    file = as_file(source)
-    found = entries(file)
-    name = question_of(found, question)
+def read_argilla(file: File, columns: Chosen) -> Contributions:
+    """Read an export; the label names one of several questions, the time a metadata field that has it."""
+    found, time = entries(file), columns.get("time")
+    name = question_of(found, columns.get("label"))
     rows: list[dict[str, Any]] = []
     statuses: list[str | None] = []
     for item, entry, value, user, status in answers_to(found, name):

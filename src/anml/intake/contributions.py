@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 from anml.intake.plain import as_text
 
 # Columns that are there whatever the source, all of them text.
@@ -38,6 +38,8 @@ class Contributions(NamedTuple):
 
 
 Found = Sequence[Mapping[str, Any]]
+# Columns, or a question, that a reader is told, by role.
+Chosen = dict[str, str | None]
 
 
 def gather(source: str, rows: Found, evidence: Found = (), warnings: Iterable[str] = ()) -> Contributions:
@@ -121,13 +123,12 @@ def _parsed(text: str, formats: Sequence[str]) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def read_typed(source: Path | File, texts: Sequence[str], needed: Sequence[str] = ()) -> pl.DataFrame:
+def read_typed(path: Path, texts: Sequence[str], needed: Sequence[str] = ()) -> pl.DataFrame:
     """A table with the columns `needed`, whose identifiers and labels (those of `texts` it has) are text."""
-    file = as_file(source)
-    frame = file.table.frame
+    frame = File(path).table.frame
     for name in needed:
         if name not in frame.columns:
-            raise InputError(f"{file.path.name} has no column {name!r}; it needs {', '.join(needed)}")
+            raise InputError(f"{path.name} has no column {name!r}; it needs {', '.join(needed)}")
     return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
 
 

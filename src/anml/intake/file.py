@@ -86,11 +86,6 @@ class File:
         return file_bytes(self.path, str(self.path))
 
 
-def as_file(source: Path | File) -> File:
-    """A file that is read already, or that will be."""
-    return source if isinstance(source, File) else File(source)
-
-
 def _one_or_lines(text: str) -> Any:
     """One value, or one on each line; the error is that of the file read as one value."""
     try:

@@ -1,13 +1,12 @@
 """Tables of labels whose columns are named by hand, or by the names people use for them."""
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
-from anml.intake.file import File, as_file
+from anml.intake.contributions import UNKNOWN_REVIEWER, Chosen, Contributions, gather, scalars, utc_text
+from anml.intake.file import File
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, TRUTHS, find_column, shown
 
@@ -27,12 +26,12 @@ _REVIEWS = {
 }
 
 
-def read_mapped(source: Path | File, columns: dict[str, str | None] | None = None) -> Contributions:
+def read_mapped(file: File, columns: Chosen) -> Contributions:
     """Read a table; `columns` maps our names to the file's, the rest is found by common names."""
-    return mapped(as_file(source).table.frame, columns or {}, "table")
+    return mapped(file.table.frame, columns, "table")
 
 
-def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> Contributions:
+def mapped(frame: pl.DataFrame, columns: Chosen, place: str) -> Contributions:
     """Labels of a table whose contributors are accounts of a place."""
     chosen = choose(frame.columns, columns)
     texts = [name for role, name in chosen.items() if role not in ("time", "reviewed_at")]
@@ -62,7 +61,7 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
     return gather(place, rows, evidence, said)
 
 
-def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
+def choose(names: list[str], given: Chosen) -> dict[str, str]:
     """Which column plays which part."""
     chosen: dict[str, str] = {}
     for role, aliases in NAMES.items():

@@ -14,10 +14,11 @@ from anml.intake.contributions import (
     KNOWN,
     PLATFORMS,
     REVIEWED,
+    Chosen,
     Contributions,
     last_reviews,
 )
-from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
+from anml.intake.exports import AUTO, FORMATS, TABLE, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
 from anml.intake.shapes.grades import read_grades
