@@ -5,8 +5,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +57,11 @@ def write_run(
             typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
         else:
             samples.rename(draft / "samples")
-        write_tables(draft, result)
+        tables = {} if result.shape is None else result.shape.tables
+        for name, table in {"contributors": result.contributors, **tables}.items():
+            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
+        if result.items is not None:
+            typed(result.items, result.kinds).write_parquet(draft / "items.parquet")
         extra(draft)
         hashed = (path for name in HASHED for path in sorted(draft.glob(name)))
         files = {path.relative_to(draft).as_posix(): sha256(path.read_bytes()) for path in hashed}
@@ -76,15 +79,6 @@ def write_run(
             raise InputError(f"the output folder {folder} cannot be written: {said}") from None
         raise
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
-def write_tables(folder: Path, result: "Audited") -> None:
-    """Write contributors, items and the tables of a shape."""
-    tables = {} if result.shape is None else result.shape.tables
-    for name, table in {"contributors": result.contributors, **tables}.items():
-        safe_for_spreadsheets(table).write_csv(folder / f"{name}.csv")
-    if result.items is not None:
-        typed(result.items, result.kinds).write_parquet(folder / "items.parquet")
 
 
 def seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
@@ -119,17 +113,6 @@ def _replace(draft: Path, folder: Path) -> None:
 def _move_all(source: Path, target: Path) -> None:
     for path in list(source.iterdir()):
         path.rename(target / path.name)
-
-
-@contextmanager
-def removed_on_error(*files: Path) -> Iterator[None]:
-    """Take the files away again when the work they were written for fails."""
-    try:
-        yield
-    except BaseException:
-        for file in files:
-            file.unlink(missing_ok=True)
-        raise
 
 
 def write_frame(frame: pl.DataFrame, file: Path) -> None:

@@ -153,12 +153,9 @@ class Audited:
 
     def judged(self, *verdicts: str) -> list[str]:
         """Contributors with one of these verdicts, in the order of the table."""
-        people = self.contributors
-        return (
-            []
-            if people.is_empty()
-            else people.filter(people["verdict"].is_in(verdicts))["contributor"].to_list()
-        )
+        if self.contributors.is_empty():
+            return []
+        return self.contributors.filter(pl.col("verdict").is_in(verdicts))["contributor"].to_list()
 
 
 def with_columns_of(result: Audited, people: pl.DataFrame) -> pl.DataFrame:
