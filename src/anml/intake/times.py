@@ -101,15 +101,9 @@ def _from_iso(series: pl.Series) -> pl.Series:
     # Pieces are cut out and put together in one form, because a column may mix dates and times.
     cut = series.str.extract_groups(ISO).struct.unnest()
     cut.columns = ["year", "month", "day", "hour", "minute", "second", "part", "zone"]
-    two = {name: pl.col(name).str.zfill(2) for name in ("month", "day", "hour", "minute", "second")}
-    form = pl.format(
-        "{}-{}-{}T{}:{}:{}.{}",
-        pl.col("year"),
-        two["month"],
-        two["day"].fill_null("01"),
-        *(two[name].fill_null("00") for name in ("hour", "minute", "second")),
-        pl.col("part").fill_null("0"),
-    )
+    least = {"month": "01", "day": "01", "hour": "00", "minute": "00", "second": "00"}
+    two = (pl.col(name).str.zfill(2).fill_null(rest) for name, rest in least.items())
+    form = pl.format("{}-{}-{}T{}:{}:{}.{}", "year", *two, pl.col("part").fill_null("0"))
     read = form.str.strptime(pl.Datetime("us"), "%Y-%m-%dT%H:%M:%S%.f", strict=False)
     digits = pl.col("zone").str.replace_all(":|Z|z|UTC", "").replace("", None)
     minutes = digits.str.slice(1, 2).cast(pl.Int64) * 60 + digits.str.slice(3, 2).cast(pl.Int64)

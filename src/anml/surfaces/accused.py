@@ -72,11 +72,8 @@ def are_right(result: Audited) -> str:
 def who(result: Audited) -> list[Sentence]:
     """Whom to talk to, else that nobody is accused; and of whom nothing can be told."""
     if result.contributors.is_empty():
-        return [
-            Sentence(
-                "", "No contributor column was given, so nobody can be named; --contributor says which it is."
-            )
-        ]
+        nobody = "No contributor column was given, so nobody can be named"
+        return [Sentence("", f"{nobody}; --contributor says which it is.")]
     said = [*accusations(result), *_copies(result)]
     if result.contributors.height == 1:
         return said or [Sentence("", "There is one contributor, so there is nobody to compare with.")]
@@ -143,9 +140,8 @@ def accusations(result: Audited) -> list[Sentence]:
         for found, names in alike.items()
     ]
     left = sum(len(names) for names in [*alike.values()][MOST_SAID:])
-    return _first(
-        said, f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
-    )
+    more = counted(left, "more is", "more are")
+    return _first(said, f"{more} accused; the table of contributors has them.")
 
 
 def _first(said: list[Sentence], more: str) -> list[Sentence]:

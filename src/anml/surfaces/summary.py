@@ -52,9 +52,8 @@ def change_of(result: Audited) -> Change:
         if result.doubtful is not None:
             said.append("As the result is doubtful, do not quote this figure.")
     if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
-        said.append(
-            "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
-        )
+        better = "Training on all rows alike did better here"
+        said.append(f"{better}: try the recipe “uniform”, or keep more rows.")
     most = max(uniform.error.mean, chosen.error.mean) or 1.0
     bars = [
         (name, *shown_error(way, comparison), way.error.mean / most)

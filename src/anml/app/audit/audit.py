@@ -237,9 +237,8 @@ def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
     if (frame := contributor_frame(found)) is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
-    return frame.join(agreement, on="contributor", how="left").sort(
-        pl.col("verdict").replace_strict(CONCERN), "quality", "contributor"
-    )
+    joined = frame.join(agreement, on="contributor", how="left")
+    return joined.sort(pl.col("verdict").replace_strict(CONCERN), "quality", "contributor")
 
 
 def confusion_of(samples: pl.DataFrame, task: str) -> pl.DataFrame:

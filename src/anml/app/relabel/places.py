@@ -36,12 +36,10 @@ def places_file(looking: Looking, source: Source, format: str) -> str | Records:
     assert source.shape is not None
     rows = _documents(source).select("item", "document")
     listed = looking.rows.join(rows, on="item", maintain_order="left")
-    said = listed.group_by("document", maintain_order=True).agg(
-        pl.col("reason").first(), pl.col("gain").sum().round(4)
-    )
-    about, drawn = (
-        each.rows_by_key("document", named=True) for each in (said, consensus_of(looking, source))
-    )
+    figures = pl.col("reason").first(), pl.col("gain").sum().round(4)
+    said = listed.group_by("document", maintain_order=True).agg(figures)
+    both = (said, consensus_of(looking, source))
+    about, drawn = (each.rows_by_key("document", named=True) for each in both)
     made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
     return WRITERS[format](made, source)
 

@@ -84,9 +84,8 @@ def audit_grades(table: Table, shape: Shape, request: Request, progress: Progres
     items, things = as_codes("item", prepared.item, len(prepared.y))
     posterior, figures = join_posteriors(before.truth, items), {}
     # Grades that are known to be wrong, without the right one, are for the model of classes.
-    if len(names) > 1 and (
-        prepared.known is None or not (prepared.known.wrong & (prepared.known.truth < 0)).any()
-    ):
+    known = prepared.known
+    if len(names) > 1 and (known is None or not (known.wrong & (known.truth < 0)).any()):
         graded = _by_order(prepared, steps, items, who, request.seed)
         figures = {"ordered": graded.ordered, "loss": graded.loss, "plain": graded.plain}
         if graded.ordered:
@@ -148,10 +147,9 @@ def _graded(
     numbers = pl.Series(names).cast(pl.Float64, strict=False)
     values = np.sort(steps) + 1 if numbers.null_count() else numbers.to_numpy()
     below = np.cumsum(by_step, axis=1)
-    at = {
-        name: (below < bound).sum(axis=1) for name, bound in (("low", 0.05), ("grade", 0.5), ("high", 0.95))
-    }
-    found = {name: [names[min(int(k), len(names) - 1)] for k in place] for name, place in at.items()}
+    bounds, most = {"low": 0.05, "grade": 0.5, "high": 0.95}, len(names) - 1
+    at = {name: (below < bound).sum(axis=1) for name, bound in bounds.items()}
+    found = {name: [names[min(int(k), most)] for k in place] for name, place in at.items()}
     return pl.DataFrame({"item": things, **found, "mean": (by_step @ values).round(3), "labels": count})
 
 
@@ -182,6 +180,5 @@ def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: 
             words.append("uses little of the scale")
         said.append("; ".join(words))
     follows = np.where(rows >= ENOUGH, slope - doubt, 0.0)
-    return pl.DataFrame(
-        {"contributor": names, "shift": shift, "slope": slope, "follows": follows, "habits": said}
-    )
+    found = {"contributor": names, "shift": shift, "slope": slope, "follows": follows, "habits": said}
+    return pl.DataFrame(found)

@@ -69,16 +69,9 @@ class NumberColumn:
         peak = float(np.abs(known).max())
         # Squares of very large or very small numbers would leave the range of floats.
         unit = 1.0 if peak == 0 or 1e-100 < peak < 1e100 else peak
-        known_units = known / unit
-        scale = float(known_units.std()) * unit
-        return cls(
-            column=series.name,
-            kind=kind,
-            median=float(np.median(known_units)) * unit,
-            mean=float(known_units.mean()) * unit,
-            scale=scale if scale > 1e-12 * peak else 1.0,
-            gaps=len(known) < len(values),
-        )
+        median, mean, scale = (float(of(known / unit)) * unit for of in (np.median, np.mean, np.std))
+        scale = scale if scale > 1e-12 * peak else 1.0
+        return cls(series.name, kind, median, mean, scale, gaps=len(known) < len(values))
 
     @property
     def names(self) -> list[str]:

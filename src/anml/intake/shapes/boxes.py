@@ -70,9 +70,8 @@ def reduce_boxes(read: Marks) -> Reduced:
     marks = marks.with_columns(candidate=pl.Series(codes))
     means = [pl.col(name).median().round(2) for name in NUMBERS]
     candidates = marks.group_by("candidate", maintain_order=True).agg(pl.col("document").first(), *means)
-    candidates = candidates.sort("candidate").with_columns(
-        item=pl.format("{}:{},{},{},{}", "document", *NUMBERS)
-    )
+    item = pl.format("{}:{},{},{},{}", "document", *NUMBERS)
+    candidates = candidates.sort("candidate").with_columns(item=item)
     beside = pl.DataFrame(near, schema={"contributor": pl.String, "candidate": pl.Int64}, orient="row")
     return judged(BOXES, candidates, marks, seen, beside, None, warnings)
 

@@ -90,8 +90,7 @@ def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.D
     warnings, marks = [*read.warnings], read.marks
     place = ("type", *numbers)
     nothing = pl.all_horizontal(pl.col(place).is_null())
-    empty = marks.filter(nothing)
-    if read.seen is None and empty.is_empty():
+    if read.seen is None and marks.filter(nothing).is_empty():
         warnings.append(
             "nothing says who saw a document and marked nothing there, so whoever marks nothing is "
             "overlooked; name a table of documents and contributors with --seen"
@@ -142,8 +141,7 @@ def judged(
     notes = [
         f"{counted(once.height, 'mark')} in {counted(seen['document'].n_unique(), 'document')} by "
         f"{counted(seen['contributor'].n_unique(), 'contributor')}; each of "
-        f"{counted(candidates.height, 'place')} "
-        "that anybody marked is judged by all who saw its document"
+        f"{counted(candidates.height, 'place')} that anybody marked is judged by all who saw its document"
     ]
     frames = {"candidates": candidates, "marks": once, "seen": seen.select("document", "contributor")}
     frames |= {} if texts is None else {"texts": texts}
@@ -154,7 +152,6 @@ def judged(
 def named(wrong: pl.DataFrame) -> str:
     """The first of some marks, for a message."""
     row = wrong.row(0, named=True)
-    place = ", ".join(
-        f"{name} {value:g}" for name, value in row.items() if isinstance(value, float) and name != "length"
-    )
+    numbers = {name: value for name, value in row.items() if isinstance(value, float) and name != "length"}
+    place = ", ".join(f"{name} {value:g}" for name, value in numbers.items())
     return f"the mark {row['type']!r} ({place}) by {row['contributor']!r} in document {row['document']!r}"

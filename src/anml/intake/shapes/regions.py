@@ -112,11 +112,8 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
         last[document, str(who)] = [base, *(base | each for each, _ in spans_of(entry, number))]
         texts[document] = text
     said = [f"{left} lines that were rejected or ignored were left out"] if left else []
-    said += (
-        [f"{counted(again, 'line')} left out: the same person annotated the text again later"]
-        if again
-        else []
-    )
+    twice = f"{counted(again, 'line')} left out: the same person annotated the text again later"
+    said += [twice] if again else []
     return _made([mark for of in last.values() for mark in of], texts, ("start", "end"), tuple(said))
 
 
@@ -202,11 +199,9 @@ def _made(
     kinds: dict[str, Any] = {"document": pl.String, "contributor": pl.String, "type": pl.String}
     beside = {"time": pl.String, IS_TRUTH: pl.Boolean, SPENT: pl.Float64}
     known = {name for mark in marks for name in mark if mark[name] not in (None, False)}
-    kinds |= dict.fromkeys(numbers, pl.Float64) | {
-        name: kind for name, kind in beside.items() if name in known
-    }
-    frame = pl.from_dicts(marks, schema=kinds)
     rest = [name for name in beside if name in known]
+    kinds |= dict.fromkeys(numbers, pl.Float64) | {name: beside[name] for name in rest}
+    frame = pl.from_dicts(marks, schema=kinds)
     seen = frame.group_by("document", "contributor", maintain_order=True).agg(pl.col(rest).first())
     columns = {"document": [*texts], "text": [*texts.values()]}
     shown = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop_nulls() if texts else None

@@ -30,9 +30,8 @@ def reduce_spans(read: Marks) -> Reduced:
     candidates = marks.select(PLACE).unique().sort(PLACE).with_row_index("candidate")
     candidates = candidates.with_columns(item=pl.format("{}:{}-{}", *PLACE))
     marks = marks.join(candidates.select("candidate", *PLACE), on=PLACE, maintain_order="left")
-    both = marks.join(
-        candidates.select("document", "start", "end", other="candidate"), on="document", suffix="_o"
-    )
+    others = candidates.select(*PLACE, other="candidate")
+    both = marks.join(others, on="document", suffix="_o")
     meets = (pl.col("start") < pl.col("end_o")) & (pl.col("start_o") < pl.col("end"))
     near = both.filter(meets & (pl.col("candidate") != pl.col("other")))
     near = near.select("contributor", candidate="other")
