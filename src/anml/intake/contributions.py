@@ -56,10 +56,9 @@ def gather(source: str, rows: Found, evidence: Found = (), warnings: Iterable[st
         said.append(f"{nobody} of {every} rows do not say who contributed them and were left out")
     (name, count), *others = frame["contributor"].value_counts(sort=True).rows()
     if others and count > MOST_OF_ROWS * frame.height:
-        said.append(
-            f"one account, {name!r}, holds {count / frame.height:.0%} of the rows: an importing account "
-            "is often put in place of the people who did the work; see `anml ledger map`"
-        )
+        usual = "an importing account is often put in place of the people who did the work"
+        most = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
+        said.append(f"{most}: {usual}; see `anml ledger map`")
     proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
     # What is said of work that nobody did is said of nobody.
     known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())

@@ -37,11 +37,9 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
     if task == "auto":
         task = guess_task(series)
         if series.dtype.is_numeric():
-            count = series.n_unique()
-            notes.append(
-                f"column {series.name!r} has {count} different numbers and is taken as "
-                f"{'classes' if task == 'classification' else 'a quantity'} ({task})"
-            )
+            taken = "classes" if task == "classification" else "a quantity"
+            numbers = f"column {series.name!r} has {series.n_unique()} different numbers"
+            notes.append(f"{numbers} and is taken as {taken} ({task})")
     if task == "regression":
         values = _values(series)
         if values.min() == values.max():
@@ -149,15 +147,11 @@ def read_known(
     if columns.reviewed is not None:
         accepted, rejected = read_flags(frame[columns.reviewed], "reviewed")
         right, wrong = right | (accepted & ~wrong), wrong | (rejected & ~right)
-        notes.append(
-            f"{int(accepted.sum()):,} labels that a reviewer accepted and {int(rejected.sum()):,} that one "
-            "rejected enter as known"
-        )
+        yes, no = int(accepted.sum()), int(rejected.sum())
+        notes.append(f"{yes:,} labels that a reviewer accepted and {no:,} that one rejected enter as known")
     if item is not None and (double := contradicted(truth, item)):
-        warnings.append(
-            f"{len(double)} items have more than one right label in column {columns.known!r} (known), "
-            f"the first {double[0]!r}"
-        )
+        many = f"{len(double)} items have more than one right label in column {columns.known!r} (known)"
+        warnings.append(f"{many}, the first {double[0]!r}")
     return answers(labels.y, truth, right, wrong, item)
 
 
@@ -190,10 +184,8 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
 def _say(name: str, truth: Any, right: Bools, wrong: Bools, notes: list[str], warnings: list[str]) -> None:
     rows = int(told(truth).sum())
     if right.any() or (wrong.any() and not rows):
-        notes.append(
-            f"column {name!r} (known) marks {int(right.sum()):,} labels as right and {int(wrong.sum()):,} as "
-            "wrong, which enter as known"
-        )
+        marks = f"{int(right.sum()):,} labels as right and {int(wrong.sum()):,} as wrong"
+        notes.append(f"column {name!r} (known) marks {marks}, which enter as known")
     elif rows:
         known = rows + int(wrong.sum())
         notes.append(f"column {name!r} (known) holds the right label of {known:,} rows, which enter as known")

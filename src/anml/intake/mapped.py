@@ -54,10 +54,8 @@ def mapped(frame: pl.DataFrame, columns: Chosen, place: str) -> Contributions:
     for role in ("time", "reviewed_at"):
         times = frame[chosen[role]].drop_nulls() if role in chosen else ()
         if bad := [value for value in times if value != "" and utc_text(value) is None]:
-            said.append(
-                f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times, the first "
-                f"{str(bad[0])!r}; they count as not known"
-            )
+            few = f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times"
+            said.append(f"{few}, the first {str(bad[0])!r}; they count as not known")
     return gather(place, rows, evidence, said)
 
 

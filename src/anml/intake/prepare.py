@@ -130,9 +130,8 @@ def _gold(
     if known_already is not None and (both := found.known & known_already.known).any():
         # What is used cannot check: a row is the one or the other.
         found = found._replace(known=found.known & ~both, right=found.right & ~both)
-        notes.append(
-            f"{int(both.sum()):,} rows of column {columns.gold!r} (gold) are known already and check nothing"
-        )
+        rows = f"{int(both.sum()):,} rows of column {columns.gold!r} (gold)"
+        notes.append(f"{rows} are known already and check nothing")
     known = int(found.known.sum())
     if not known:
         warnings.append(f"column {columns.gold!r} (gold) says of no label that it is known")
@@ -208,10 +207,8 @@ def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
     """Return verification or reputation in [0, 1]; what is missing is cautious, counted and said."""
     levels, cautious, true = SIGNALS[role]
     if series.dtype == pl.Boolean:
-        said.append(
-            f"column {series.name!r} ({role}) holds truth values: true is read as {true!r}, "
-            f"false as {cautious!r}"
-        )
+        flags = f"column {series.name!r} ({role}) holds truth values"
+        said.append(f"{flags}: true is read as {true!r}, false as {cautious!r}")
         series = series.replace_strict({True: true, False: cautious}, return_dtype=pl.String)
     if missing := series.null_count():
         without = "review" if role == "verification" else role

@@ -140,10 +140,8 @@ def _export(file: File, format: str, given: Chosen) -> Source:
         v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
         rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
         roles["verification"] = "verification"
-        about_v = (
-            f"v comes from the {found.evidence.height} reviews in this file, which nobody signed; "
-            "with --ledger it comes from evidence on record"
-        )
+        reviews = f"v comes from the {found.evidence.height} reviews in this file, which nobody signed"
+        about_v = f"{reviews}; with --ledger it comes from evidence on record"
     beside = tuple(name for name in BESIDE if name in rows.columns)
     table, asked = Table(rows, file.path.name, file.sha256), given.get("label")
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)

@@ -93,10 +93,8 @@ def change_of(row: dict[str, Any]) -> str:
     """How somebody changed, and when."""
     before, since, days = row["quality_before"], row["quality_since"], row["changed_age"] * 365.25
     ago = counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
-    return (
-        f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-        f"{since:.0%} since ({ago} before the newest label)."
-    )
+    got = f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before"
+    return f"{got}, {since:.0%} since ({ago} before the newest label)."
 
 
 def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str]) -> list[Sentence]:
@@ -293,10 +291,8 @@ def false_alarms(result: Audited) -> str:
     if not count:
         return ""
     about = "fewer than 0.01" if false < 0.01 else f"about {false:.2g}"
-    return (
-        f"Of {counted(count, 'accusation')}, {about} are expected to be false "
-        f"(false discovery rate at most {FALSE_DISCOVERIES:.0%})."
-    )
+    rate = f"false discovery rate at most {FALSE_DISCOVERIES:.0%}"
+    return f"Of {counted(count, 'accusation')}, {about} are expected to be false ({rate})."
 
 
 def _named(names: Sequence[str]) -> str:

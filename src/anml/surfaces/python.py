@@ -239,10 +239,8 @@ class Value:
     def __repr__(self) -> str:
         best, record = self.result.contributors.row(0, named=True), self.result.record
         how = "exact" if self.exact else f"from {record['evaluations']} coalitions"
-        return (
-            f"{record['method']} values of {self.result.contributors.height} contributors, {how}; "
-            f"{best['contributor']} has the highest, {best['value']:.4g}"
-        )
+        values = f"{record['method']} values of {self.result.contributors.height} contributors, {how}"
+        return f"{values}; {best['contributor']} has the highest, {best['value']:.4g}"
 
 
 def value(

@@ -152,10 +152,8 @@ def _people(result: Audited) -> dict[str, Any] | None:
 def quality_figure(people: pl.DataFrame, pool: float, few: int) -> Markup:
     """Contributor quality as dots with intervals; hollow where few rows stand behind it."""
     low, high = np.percentile(people["quality"].to_numpy(), (0, 100))
-    text = (
-        f"{people.height} contributors; quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows. "
-        "The numbers are in the contributor table."
-    )
+    quality = f"quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows"
+    text = f"{people.height} contributors; {quality}. The numbers are in the contributor table."
     left = min(_margin([shortened(name, 24) for name in people["contributor"]]), 185)
     page = rendered("quality.svg.j2", rows=people.to_dicts(), pool=pool, few=few, left=left, text=text)
     return Markup(page)

@@ -138,10 +138,8 @@ def todo(result: Audited) -> list[str]:
     """What to do, most useful first, in sentences."""
     if result.doubtful is not None:
         needed = _needed(result) or "right labels for some rows of both sides"
-        return [
-            f"Get {needed}: that would settle it.",
-            "Until then, do not drop, relabel or pay by this result.",
-        ]
+        until = "Until then, do not drop, relabel or pay by this result."
+        return [f"Get {needed}: that would settle it.", until]
     said = []
     if accused := result.judged(*ACCUSED):
         them = names_listed(accused, NAME)
@@ -172,10 +170,8 @@ def reason_for_doubt(doubtful: float | str) -> str:
     """Why a result must not be relied on, by the share of the rows in doubt; runs of old say it in words."""
     if isinstance(doubtful, str):
         return doubtful.rstrip(".")
-    return (
-        f"the labels split into two camps: contributors of {doubtful:.0%} of the rows contradict the others, "
-        "and the labels alone cannot tell which side is right"
-    )
+    camps = f"two camps: contributors of {doubtful:.0%} of the rows contradict the others"
+    return f"the labels split into {camps}, and the labels alone cannot tell which side is right"
 
 
 def _checks(result: Audited) -> str:

@@ -96,10 +96,8 @@ def _at_odds(prepared: Prepared) -> list[str]:
     chance = float(np.bincount(said, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
     if agree > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
         return []
-    return [
-        f"the predictions agree with {agree:.0%} of the labels, by chance it would be {chance:.0%}: are "
-        "their rows in another order, or their columns other classes?"
-    ]
+    odd = f"the predictions agree with {agree:.0%} of the labels, by chance it would be {chance:.0%}"
+    return [f"{odd}: are their rows in another order, or their columns other classes?"]
 
 
 def _about(prepared: Prepared, request: Request) -> list[str]:

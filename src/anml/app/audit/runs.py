@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -251,16 +251,19 @@ def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
         raise InputError(f"{path} is not a table of contributors: {reason}") from None
 
 
-def _by_name(
-    folder: Path, run: Run, *columns: str, how: Literal["left", "full"] = "left"
-) -> pl.DataFrame | None:
+def _by_name(folder: Path, run: Run, *columns: str, full: bool = False) -> pl.DataFrame | None:
     """Columns of `contributors.csv` with the rows that each has, or None; `written` is a name in the file."""
     table = read_contributors(folder, run)
     if table is None or not {"contributor", *columns} <= set(table.columns):
         return None
     known = run.samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
     known = known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
-    return known.join(table.select(*columns, written="contributor"), on="written", how=how, coalesce=True)
+    return known.join(
+        table.select(*columns, written="contributor"),
+        on="written",
+        how="full" if full else "left",
+        coalesce=True,
+    )
 
 
 def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> None:
@@ -273,7 +276,7 @@ def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> 
 
 def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
     """Reputation learned in a run (contributor as in the samples, good, bad); None where the run has none."""
-    if (found := _by_name(folder, run, *LEARNED, how="full")) is None:
+    if (found := _by_name(folder, run, *LEARNED, full=True)) is None:
         return None
     good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
     found = found.with_columns(good=good, bad=bad)

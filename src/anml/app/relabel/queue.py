@@ -21,6 +21,7 @@ from anml.core.errors import InputError
 from anml.core.people.consensus import CLEAR
 from anml.core.people.words import ACCUSED
 from anml.core.queue import order
+from anml.core.words import counted
 
 if TYPE_CHECKING:
     from anml.app.audit.result import Audited
@@ -70,10 +71,8 @@ class Looking:
         share = f", {gain / self.expected:.0%} of all that are expected" if self.expected > 0 else ""
         cost = float(self.rows["price"].sum()) if "price" in self.rows.columns else 0.0
         spent = f" They cost {cost:,.2f}, {cost / gain:,.2f} for each wrong label." if cost and gain else ""
-        return (
-            f"{count:,} item{'s' if count != 1 else ''} to look at{of}: "
-            f"about {gain:.0f} wrong label{'s' if round(gain) != 1 else ''} to mend{share}.{spent}"
-        )
+        mend = f"about {gain:.0f} wrong label{'s' if round(gain) != 1 else ''} to mend"
+        return f"{counted(count, 'item')} to look at{of}: {mend}{share}.{spent}"
 
 
 def of_run(folder: Path, run: Run | None = None) -> Found:

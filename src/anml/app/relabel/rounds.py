@@ -1,7 +1,6 @@
 """Rounds of relabelling: the data of a run, read again with the truths and second labels given so far."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,9 +70,7 @@ def source_of_audit(result: "Audited", table: Table | None) -> Source:
     return source_of(of_result(result), None, None)
 
 
-def with_answers(
-    table: Table, roles: Roles, answers: Mapping[int, NewLabel], kind: str
-) -> tuple[Table, Roles]:
+def with_answers(table: Table, roles: Roles, answers: dict[int, NewLabel], kind: str) -> tuple[Table, Roles]:
     """The table with answers as known, or with a row for each; people's own labels stay as given."""
     frame = table.frame
     if roles["item"] is None:
@@ -101,7 +98,7 @@ def with_answers(
     return Table(frame, table.name, sha256(mark.encode())), roles
 
 
-def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
+def _known(frame: pl.DataFrame, roles: Roles, answers: dict[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
     """Answers as right labels of their items; one that nobody gave before makes all that were given wrong."""
     if roles["known"] is not None:
         marks = set(as_text(frame[roles["known"]]).drop_nulls())

@@ -186,10 +186,8 @@ def _said(shape: Shape, consensus: pl.DataFrame) -> list[str]:
     empty = documents - frames["candidates"]["document"].n_unique()
     stay = counted(consensus.height, {"spans": "span", "boxes": "box"}[kind], kind)
     places = f"{counted(frames['candidates'].height, 'place')} that anybody marked"
-    said = [
-        f"{stay} of {places} in {counted(documents, 'document')} stay ({kind}.csv); "
-        f"{unsure:,} of them are less than 90% sure."
-    ]
+    kept = f"{stay} of {places} in {counted(documents, 'document')} stay ({kind}.csv)"
+    said = [f"{kept}; {unsure:,} of them are less than 90% sure."]
     if empty:
         said.append(f"Nobody marked anything in {counted(empty, 'document')}.")
     return said

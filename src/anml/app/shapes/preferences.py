@@ -73,11 +73,9 @@ def _checked(gold: GoldCheck | None, prepared: Prepared, belief: Belief) -> Gold
         return None
     known = np.flatnonzero(prepared.gold.known)
     p, right = belief.truth[known, prepared.y[known].astype(np.int64)], prepared.gold.right[known]
-    order, said = ranking(p, right), "the probability that the better one was chosen"
-    return replace(
-        gold, reliability=reliability(p, right), ranking=None if np.isnan(order) else order,
-        of="comparison", p=said,
-    )  # fmt: skip
+    found, said = ranking(p, right), "the probability that the better one was chosen"
+    order = None if np.isnan(found) else found
+    return replace(gold, reliability=reliability(p, right), ranking=order, of="comparison", p=said)
 
 
 def rank(names: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> pl.DataFrame:

@@ -38,10 +38,8 @@ def audit_tags(table: Table, shape: Shape, request: Request, progress: Progress 
     sets = _sets(result, frame, shape.frames["seen"])
     people = _by_tag(frame, assessed.belief.p_correct)
     unsure = int((sets["least_sure"] < 0.9).sum())
-    said = [
-        f"{counted(sets.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
-        "are less than 90% sure."
-    ]
+    every = f"{counted(sets.height, 'item')} have a set of tags each in tags.csv"
+    said = [f"{every}; of {unsure:,} one or more are less than 90% sure."]
     shaped = Shaped(shape.kind, shape.unit, {"tags": sets, "people_tags": people}, said, {})
     return replace(result, shape=shaped)
 
@@ -102,10 +100,8 @@ def audit_grades(table: Table, shape: Shape, request: Request, progress: Progres
     people = people.with_columns(verdict=pl.when(cleared).then(pl.lit(LESS)).otherwise("verdict"))
     people = people.sort(pl.col("verdict").replace_strict(CONCERN), maintain_order=True).drop("follows")
     wide = int((grades["high"] != grades["low"]).sum())
-    said = [
-        f"{counted(grades.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
-        "certain to nine tenths.",
-    ]
+    every = f"{counted(grades.height, 'item')} have a grade each in grades.csv"
+    said = [f"{every}; {wide:,} of them are not certain to nine tenths."]
     shaped = Shaped(shape.kind, shape.unit, {"grades": grades}, said, {}, figures)
     return replace(result, contributors=people, false_accusations=false, shape=shaped)
 
@@ -135,14 +131,12 @@ def _believed(before: Belief, truth: Floats, y: Ints, who: Ints) -> Belief:
     return replace(before, **in_parts(p, 1 - mean, before.credentials, people, who), truth=truth, wrong=wrong)
 
 
-def _graded(
-    posterior: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]
-) -> pl.DataFrame:
+def _graded(truth: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]) -> pl.DataFrame:
     """The mean grade of each item, the middle one, and where nine tenths of the probability lie.
 
     The mean is of the grades' own numbers, or of their places from 1 on where they are words.
     """
-    by_step = posterior[:, np.argsort(steps)]
+    by_step = truth[:, np.argsort(steps)]
     names = [names[int(step)] for step in np.sort(steps)]
     numbers = pl.Series(names).cast(pl.Float64, strict=False)
     values = np.sort(steps) + 1 if numbers.null_count() else numbers.to_numpy()

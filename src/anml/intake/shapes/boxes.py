@@ -49,10 +49,8 @@ def reduce_boxes(read: Marks) -> Reduced:
     if read.lengths is not None:
         # Shares of the picture's sides, in hundredths.
         beyond = beyond | (x + width > 100 + SLACK) | (y + height > 100 + SLACK)
-    for bad, why in (
-        ((width <= 0) | (height <= 0), "covers nothing"),
-        (beyond, "lies outside of the picture"),
-    ):
+    flat = (width <= 0) | (height <= 0)
+    for bad, why in ((flat, "covers nothing"), (beyond, "lies outside of the picture")):
         if not (wrong := marks.filter(bad)).is_empty():
             raise InputError(f"{named(wrong)} {why}")
     marks = marks.sort("document", "contributor", *NUMBERS, maintain_order=True)

@@ -91,10 +91,10 @@ def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.D
     place = ("type", *numbers)
     nothing = pl.all_horizontal(pl.col(place).is_null())
     if read.seen is None and marks.filter(nothing).is_empty():
-        warnings.append(
-            "nothing says who saw a document and marked nothing there, so whoever marks nothing is "
-            "overlooked; name a table of documents and contributors with --seen"
+        unseen = (
+            "nothing says who saw a document and marked nothing there, so whoever marks nothing is overlooked"
         )
+        warnings.append(f"{unseen}; name a table of documents and contributors with --seen")
     rest = pl.exclude("document", "contributor", *place, *read.alone).drop_nulls().first()
     about = marks.group_by("document", "contributor", maintain_order=True).agg(rest)
     seen = about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)

@@ -118,10 +118,8 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
     for name in found:
         both = pl.concat([frame.select(name, c=pl.col(each).cast(pl.String)) for each in (first, second)])
         if both.unique().height > both["c"].n_unique():
-            warnings.append(
-                f"some candidates are compared under several values of {name!r} and count as the same; where "
-                f"they are to be ranked within each, name --group {name}"
-            )
+            some = f"some candidates are compared under several values of {name!r} and count as the same"
+            warnings.append(f"{some}; where they are to be ranked within each, name --group {name}")
     return []
 
 

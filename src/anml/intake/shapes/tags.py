@@ -52,9 +52,8 @@ def _of_sets(seen: pl.DataFrame, known: str | None, label: str, said: list[str])
     asked, what = _asked(some, seen)
     rows = asked.join(seen, on="thing", maintain_order="left_right")
     has = pl.col("tags").list.contains(pl.col("tag"))
-    rows = rows.with_columns(
-        item=pl.format("{} · {}", "thing", "tag"), label=pl.when(has).then(pl.lit(YES)).otherwise(pl.lit(NO))
-    )
+    answer = pl.when(has).then(pl.lit(YES)).otherwise(pl.lit(NO))
+    rows = rows.with_columns(item=pl.format("{} · {}", "thing", "tag"), label=answer)
     if known is not None:
         right = pl.col(known).list.contains(pl.col("tag"))
         told = pl.when(right).then(pl.lit(YES)).when(~right).then(pl.lit(NO))
