@@ -119,9 +119,8 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
     at = codes_in(ours, theirs.to_list())
     if len(absent := ours.filter(at < 0)):
         count, first = absent.n_unique(), absent[0]
-        raise InputError(
-            f"the {what} lack {count} values of key {key!r} that the table has, the first {first!r}"
-        )
+        said = f"the {what} lack {count} values of key {key!r} that the table has"
+        raise InputError(f"{said}, the first {first!r}")
     return at
 
 
@@ -167,9 +166,8 @@ def read_predictions(
     if labels.task == "regression":
         if (width := given.values.shape[1]) != 1:
             named = "" if given.names is None else f" ({listed([*map(repr, given.names)])})"
-            raise InputError(
-                f"predictions of a quantity are one column, got {width}{named}{_shared(given, table)}"
-            )
+            said = "predictions of a quantity are one column"
+            raise InputError(f"{said}, got {width}{named}{_shared(given, table)}")
         _check_finite(given.values, "predictions", rows)
         return given.values[:, 0], given.about
     values = _by_class(given, table, labels.classes)
@@ -182,10 +180,9 @@ def read_predictions(
     total = values.sum(axis=1)
     if (off := np.abs(total - 1) > TOLERANCE).any():
         at = int(off.argmax())
-        raise InputError(
-            f"the predictions of a row must sum to 1, got {total[at]:.4g} in row {rows[at]} "
-            f"(off by more than {TOLERANCE:g} in {counted(int(off.sum()), 'row')})"
-        )
+        rest = f"off by more than {TOLERANCE:g} in {counted(int(off.sum()), 'row')}"
+        got = f"got {total[at]:.4g} in row {rows[at]} ({rest})"
+        raise InputError(f"the predictions of a row must sum to 1, {got}")
     return values / total[:, None], given.about
 
 
@@ -210,29 +207,25 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
 
 def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:
     """Put columns in the order of the classes; of two classes one is enough: without a name, the second."""
-    width = given.values.shape[1]
+    width, known = given.values.shape[1], listed([*map(repr, classes)])
     if given.names is None:
         if width == 1 and len(classes) == 2:
             return np.column_stack([1 - given.values, given.values])
         if width != len(classes):
-            raise InputError(
-                f"predictions without names need one column for each of the {len(classes)} classes "
-                f"({listed([*map(repr, classes)])}), got {width}"
-            )
+            need = f"predictions without names need one column for each of the {len(classes)} classes"
+            raise InputError(f"{need} ({known}), got {width}")
         return given.values
     at: dict[str, int] = {}
     for column, name in enumerate(given.names):
         found = _class_of(name, classes)
         if found is None or found in at:
-            raise InputError(
-                f"column {name!r} of the predictions is {'no' if found is None else 'a second column of a'} "
-                f"class{_shared(given, table)}; classes: {listed([*map(repr, classes)])}"
-            )
+            what = f"{'no' if found is None else 'a second column of a'} class{_shared(given, table)}"
+            raise InputError(f"column {name!r} of the predictions is {what}; classes: {known}")
         at[found] = column
     absent = [name for name in classes if name not in at]
     if absent and not (len(classes) == 2 and len(at) == 1):
         why = f"the predictions have no column for class {absent[0]!r}"
-        raise InputError(f"{why}; one for each is needed: {listed([*map(repr, classes)])}")
+        raise InputError(f"{why}; one for each is needed: {known}")
     if absent:
         first = given.values[:, 0]
         pair = np.column_stack([first, 1 - first])

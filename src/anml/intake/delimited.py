@@ -29,13 +29,11 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
                 data = file.read(most + 1)
         except (OSError, EOFError, zlib.error):
-            raise InputError(
-                f"{shown} is a damaged or truncated gzip file; compress or copy it again"
-            ) from None
+            said = f"{shown} is a damaged or truncated gzip file"
+            raise InputError(f"{said}; compress or copy it again") from None
         if len(data) > most:
-            raise InputError(
-                f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it first, or split it"
-            )
+            why = f"{shown} unpacks to more than {most // 2**20:,} MiB"
+            raise InputError(f"{why}; unpack it first, or split it")
     _check_text(data, shown)
     if b"\n" not in data:  # line ends of old spreadsheets
         data = data.replace(b"\r", b"\n")
@@ -138,9 +136,8 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
     try:
         import fastexcel  # noqa: F401  # polars reads by it
     except ModuleNotFoundError:
-        raise UnsupportedError(
-            "an Excel file needs fastexcel: pip install 'attribution-native-ml[excel]', or save it as CSV"
-        ) from None
+        why = "an Excel file needs fastexcel: pip install 'attribution-native-ml[excel]'"
+        raise UnsupportedError(f"{why}, or save it as CSV") from None
     _check_size(data, shown)
     try:
         frame = pl.read_excel(
@@ -179,10 +176,10 @@ def _check_size(data: bytes, shown: str) -> None:
                         number = number * 26 + letter - 64
                     width, height = max(width, number), max(height, int(digits))
                 if width * height > MOST_CELLS:
-                    raise InputError(
-                        f"{shown} has cells up to row {height:,} and column {width:,}, more than "
-                        f"{MOST_CELLS:,} in all; delete what lies far out, or save it as CSV"
+                    cells = (
+                        f"cells up to row {height:,} and column {width:,}, more than {MOST_CELLS:,} in all"
                     )
+                    raise InputError(f"{shown} has {cells}; delete what lies far out, or save it as CSV")
     except InputError:
         raise
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error):

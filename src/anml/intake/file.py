@@ -35,9 +35,8 @@ class File:
         try:
             frame = pl.DataFrame(rows, infer_schema_length=None)
         except (TypeError, ValueError, pl.exceptions.PolarsError):
-            raise InputError(
-                f"{self.path.name} is JSON, but no list of rows with the same kinds of values"
-            ) from None
+            name = self.path.name
+            raise InputError(f"{name} is JSON, but no list of rows with the same kinds of values") from None
         return Table(plain(frame), self.path.name, sha256(self._content))
 
     @cached_property

@@ -115,9 +115,8 @@ def _check_enough(
     if columns.features:
         raise InputError(f"the feature columns of {table.name} hold no word or number to learn from")
     if predictions is None and frame[columns.item or columns.label].n_unique() == frame.height:
-        raise InputError(
-            f"there is no feature column, and every item of column {columns.item!r} has one label; {NEEDED}"
-        )
+        why = f"there is no feature column, and every item of column {columns.item!r} has one label"
+        raise InputError(f"{why}; {NEEDED}")
 
 
 def _gold(
@@ -248,10 +247,9 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
     )
     found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
     if len(unknown := found.filter(pl.col("parent").is_null())):
-        raise InputError(
-            f"column {derived.name!r} (derived_from) names {unknown['part'].n_unique()} items that are not "
-            f"in column {items.name!r}, the first {unknown['part'][0]!r}"
-        )
+        names = f"names {unknown['part'].n_unique()} items that are not in column {items.name!r}"
+        first = unknown["part"][0]
+        raise InputError(f"column {derived.name!r} (derived_from) {names}, the first {first!r}")
     if len(own := found.filter(pl.col("parent") == pl.col("row"))):
         raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
     grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))

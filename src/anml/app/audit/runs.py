@@ -84,9 +84,8 @@ def read_run(folder: Path) -> Run:
     try:
         samples = parts[0] if whole else pl.concat(parts, how="vertical_relaxed").sort("row")
     except pl.exceptions.PolarsError:
-        raise InputError(
-            f"the parts of samples in {folder} differ in their columns; write it again"
-        ) from None
+        why = f"the parts of samples in {folder} differ in their columns"
+        raise InputError(f"{why}; write it again") from None
     for name in ("contributor", "kept"):
         if name not in samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}")
@@ -130,9 +129,8 @@ def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.
         rows, columns = table.select(pl.len()).collect().item(), len(table.collect_schema())
         # No table shrinks to less than a two-hundredth of a byte for each value.
         if rows * columns > max(200 * len(data), 2**26):
-            raise InputError(
-                f"{folder / name} of {len(data):,} bytes unpacks to {rows:,} rows; write it again"
-            )
+            why = f"{folder / name} of {len(data):,} bytes unpacks to {rows:,} rows"
+            raise InputError(f"{why}; write it again")
         samples = table.collect()
     except DAMAGED:
         raise InputError(f"{folder / name} is damaged or truncated; write the run again") from None
@@ -150,9 +148,8 @@ def _read_file(path: Path) -> bytes:
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
     """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
     if (wanted := _hashes(info).get(name or path.name)) is None:
-        raise IntegrityError(
-            f"run.json keeps no hash of {path}: it may have been changed; write the run again"
-        )
+        why = f"run.json keeps no hash of {path}: it may have been changed"
+        raise IntegrityError(f"{why}; write the run again")
     if wanted != sha256(data):
         raise IntegrityError(f"{path} was changed after the run was written; write the run again")
 
@@ -258,12 +255,8 @@ def _by_name(folder: Path, run: Run, *columns: str, full: bool = False) -> pl.Da
         return None
     known = run.samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
     known = known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
-    return known.join(
-        table.select(*columns, written="contributor"),
-        on="written",
-        how="full" if full else "left",
-        coalesce=True,
-    )
+    theirs = table.select(*columns, written="contributor")
+    return known.join(theirs, on="written", how="full" if full else "left", coalesce=True)
 
 
 def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> None:

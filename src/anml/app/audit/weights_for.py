@@ -110,10 +110,9 @@ def _check_same(table: pl.DataFrame, data: Any, at: Array) -> bool:
         ours = _texts(table[name].to_list())
         for row, (given, place) in enumerate(zip(_texts(theirs), at, strict=True)):
             if given != ours[place]:
-                raise InputError(
-                    f"row {row} of the data has {given[:40]!r} as {name!r}, the audited table "
-                    f"{ours[place][:40]!r}: these are other rows, or another order; name a key"
-                )
+                both = f"{given[:40]!r} as {name!r}, the audited table {ours[place][:40]!r}"
+                why = f"row {row} of the data has {both}: these are other rows, or another order"
+                raise InputError(f"{why}; name a key")
     return bool(found)
 
 

@@ -156,9 +156,8 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     close = {label: difflib.get_close_matches(label.lower(), names, n=1) for label in new}
     hints = {label: f" (did you mean {names[near[0]]!r}?)" for label, near in close.items() if near}
     shown = listed([f"{label!r}{hints.get(label, '')}" for label in new])
-    raise InputError(
-        f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
-    )
+    why = f"answers that are no label of this table: {shown}"
+    raise InputError(f"{why}; correct them, or allow them with --new-labels")
 
 
 def request_of_record(run: Run) -> Request:

@@ -36,10 +36,8 @@ def relabel_file(looking: Looking, source: Source, format: str = "auto") -> str:
         format = source.format if source.format in (*drawn, *FORMATS) else "csv"
     one_of("format", format, ("auto", *FORMATS, *drawn))
     if format != "csv" and format != source.format:
-        raise UnsupportedError(
-            f"{format} takes back only what came from it, and {source.table.name} was read as "
-            f"{source.format}; use --format csv"
-        )
+        read = f"{source.table.name} was read as {source.format}"
+        raise UnsupportedError(f"{format} takes back only what came from it, and {read}; use --format csv")
     if format in drawn:
         return _text(places_file(looking, source, format))
     frame, rows = source.table.frame, looking.rows

@@ -19,7 +19,7 @@ from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.preference import FIRST, SECOND
 from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
-from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
+from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS, Shape
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
 
@@ -27,21 +27,23 @@ AGENT = "anml"
 Records = list[dict[str, Any]]
 # What is said of each document, and what the consensus marks in it.
 Made = dict[str, tuple[dict[str, Any], Records]]
+# What names the document of an item: of tags, the thing, and the tag is a type; of pairs, the group.
+DOCUMENTS = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "document"}}
 # Of a line, what belongs to the annotation and not to the text.
 OWN = ("answer", "_task_hash", "_timestamp")
 
 
 def places_file(looking: Looking, source: Source, format: str) -> str | Records:
     """Write documents with what the consensus marks in them, the most to gain first."""
-    assert source.shape is not None
-    rows = _documents(source).select("item", "document")
-    listed = looking.rows.join(rows, on="item", maintain_order="left")
+    assert (shape := source.shape) is not None
+    things = source.table.frame.unique("item", maintain_order=True).rename(DOCUMENTS.get(shape.kind, {}))
+    listed = looking.rows.join(things.select("item", "document"), on="item", maintain_order="left")
     figures = pl.col("reason").first(), pl.col("gain").sum().round(4)
     said = listed.group_by("document", maintain_order=True).agg(figures)
-    both = (said, consensus_of(looking, source))
+    both = (said, _consensus(looking.items, shape, things))
     about, drawn = (each.rows_by_key("document", named=True) for each in both)
     made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
-    return WRITERS[format](made, source)
+    return WRITERS[format](made, source, shape)
 
 
 def records(file: Path | None) -> Records:
@@ -50,26 +52,18 @@ def records(file: Path | None) -> Records:
     return entries(File(file))
 
 
-def _documents(source: Source) -> pl.DataFrame:
-    """The document of each item; of tags, the thing and the tag as a type; of pairs, the group."""
-    frame = source.table.frame.unique("item", maintain_order=True)
-    names = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "document"}}
-    return frame.rename(names.get(source.shape.kind, {}) if source.shape is not None else {})
-
-
-def consensus_of(looking: Looking, source: Source) -> pl.DataFrame:
+def _consensus(items: pl.DataFrame | None, shape: Shape, things: pl.DataFrame) -> pl.DataFrame:
     """Candidates that the labels of their items together call something, spans without overlaps."""
-    assert source.shape is not None
-    if looking.items is None:
+    if items is None:
         raise UnsupportedError("nothing was judged by two people, so that there is no consensus to draw in")
-    if source.shape.kind == PREFERENCE:
-        return _ranked(looking.items, _documents(source))
-    if source.shape.kind == TAGS:
-        ticked = looking.items.filter(pl.col("consensus") == YES).select("item", "p")
-        return _documents(source).select("item", "document", "type").join(ticked, on="item")
-    items = looking.items.select("item", "p", type="consensus").filter(pl.col("type") != NOTHING)
-    kept = source.shape.frames["candidates"].join(items, on="item", maintain_order="left")
-    if source.shape.kind != SPANS or source.shape.nested or kept.is_empty():
+    if shape.kind == PREFERENCE:
+        return _ranked(items, things)
+    if shape.kind == TAGS:
+        ticked = items.filter(pl.col("consensus") == YES).select("item", "p")
+        return things.select("item", "document", "type").join(ticked, on="item")
+    items = items.select("item", "p", type="consensus").filter(pl.col("type") != NOTHING)
+    kept = shape.frames["candidates"].join(items, on="item", maintain_order="left")
+    if shape.kind != SPANS or shape.nested or kept.is_empty():
         return kept
     documents, _ = as_codes("document", kept["document"].to_numpy(), kept.height)
     start, end, p = (kept[name].to_numpy() for name in ("start", "end", "p"))
@@ -88,9 +82,9 @@ def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     return each.with_columns(rank=rank).sort("document", "rank", "type")
 
 
-def _label_studio(made: Made, source: Source) -> Records:
-    assert source.shape is not None
-    tasks, known = records(source.path), REGIONS.get(source.shape.kind, ("choices",))
+def _label_studio(made: Made, source: Source, shape: Shape) -> Records:
+    tasks, known = records(source.path), REGIONS.get(shape.kind, ("choices",))
+    texts = dict(shape.frames["texts"].iter_rows()) if "texts" in shape.frames else {}
     given: dict[str, Records] = {}
     by_id = {str(task.get("id", number)): task for number, task in enumerate(tasks)}
     for document, _, _, annotation in annotations_of(tasks):
@@ -102,11 +96,10 @@ def _label_studio(made: Made, source: Source) -> Records:
     for document, (said, rows) in made.items():
         score = min((row["p"] for row in rows), default=None)
         theirs = given.get(document) or [like]
-        if source.shape.kind == TAGS:
+        if shape.kind == TAGS:
             drawn_in = [_named(like) | {"value": {"choices": sorted(row["type"] for row in rows)}}]
         else:
-            text = dict(source.shape.frames.get("texts", pl.DataFrame()).iter_rows()).get(document)
-            drawn_in = [_region(theirs, row, document, text) for row in rows]
+            drawn_in = [_region(theirs, row, document, texts.get(document)) for row in rows]
         written.append(predicted_task(by_id[document], {"task": document, **said}, score, [drawn_in]))
     return written
 
@@ -148,10 +141,9 @@ def _named(like: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in like.items() if name not in own}
 
 
-def _lines(made: Made, source: Source) -> str:
+def _lines(made: Made, source: Source, shape: Shape) -> str:
     """Lines of Prodigy or doccano as they came, without who and when, with the consensus as spans."""
-    assert source.shape is not None
-    texts, key = dict(source.shape.frames["texts"].iter_rows()), SPANNED_AS[0]
+    texts, key = dict(shape.frames["texts"].iter_rows()), SPANNED_AS[0]
     first: dict[str, dict[str, Any]] = {}
     theirs: dict[tuple[Any, ...], Any] = {}
     for number, entry in enumerate(records(source.path)):
@@ -172,11 +164,11 @@ def _lines(made: Made, source: Source) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _argilla(made: Made, source: Source) -> Records:
+def _argilla(made: Made, source: Source, shape: Shape) -> Records:
     suggested = []
     for record, (said, rows) in made.items():
         value: list[Any] = sorted(row["type"] for row in rows)
-        if source.shape is not None and source.shape.kind == PREFERENCE:
+        if shape.kind == PREFERENCE:
             value = [{"value": row["type"], "rank": row["rank"]} for row in rows]
         score = min((row["p"] for row in rows), default=None)
         suggested.append((record, value or None, score, {"task": record, **said}))
@@ -200,6 +192,6 @@ def argilla_records(
     return made
 
 
-WRITERS: dict[str, Callable[[Made, Source], str | Records]] = {
+WRITERS: dict[str, Callable[[Made, Source, Shape], str | Records]] = {
     "label-studio": _label_studio, "prodigy": _lines, "doccano": _lines, "argilla": _argilla,
 }  # fmt: skip

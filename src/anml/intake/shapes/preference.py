@@ -84,9 +84,8 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
         if first is not None and second is not None:
             break
     if first is None or second is None:
-        raise InputError(
-            f"no two columns are compared; name them with --first and --second, of {shown(frame.columns)}"
-        )
+        why = "no two columns are compared"
+        raise InputError(f"{why}; name them with --first and --second, of {shown(frame.columns)}")
     taken = {**given, "first": first, "second": second}
     choice = given.get("choice")
     if choice is not None or (first, second) != ("chosen", "rejected"):

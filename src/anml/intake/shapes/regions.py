@@ -161,9 +161,8 @@ def conll_marks(text: str) -> Marks:
         for place, who in enumerate(names, 1):
             tags = [row[place] for row in rows]
             if "?" in tags and set(tags) != {"?"}:
-                raise InputError(
-                    f"sentence {number + 1} has tags of {who!r} beside ?, which is for all or none"
-                )
+                why = f"sentence {number + 1} has tags of {who!r} beside ?"
+                raise InputError(f"{why}, which is for all or none")
             if "?" in tags:
                 continue
             said.setdefault(who, set()).update(tags)

@@ -50,6 +50,5 @@ def _check(marks: pl.DataFrame, lengths: pl.DataFrame | None) -> None:
     if lengths is not None:
         beyond = marks.join(lengths, on="document").filter(pl.col("end") > pl.col("length"))
         if not beyond.is_empty():
-            raise InputError(
-                f"{named(beyond)} ends beyond the document, which has {beyond['length'][0]:g} letters"
-            )
+            said = f"{named(beyond)} ends beyond the document"
+            raise InputError(f"{said}, which has {beyond['length'][0]:g} letters")
