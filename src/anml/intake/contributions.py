@@ -162,6 +162,4 @@ def label_text(value: Any) -> str | None:
             return label_text(value[0])
         if all(isinstance(item, str) for item in value):
             value = sorted(value)
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

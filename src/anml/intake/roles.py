@@ -143,10 +143,6 @@ def _fits_time(series: pl.Series) -> bool:
     return start_as_times(series)
 
 
-def _fits_flag(series: pl.Series) -> bool:
-    return set(as_text(series.drop_nulls().unique()).str.to_lowercase().to_list()) <= FLAGS.keys()
-
-
 FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
@@ -173,7 +169,7 @@ FITS: dict[str, Callable[[pl.Series], bool]] = {
     "reputation": _fits_levels("reputation", REPUTATION),
     "time": _fits_time,
     "derived_from": lambda series: True,
-    "gold": _fits_flag,
+    "gold": lambda series: are_flags(as_text(series.drop_nulls().unique())),
     "known": lambda series: True,
-    "reviewed": _fits_flag,
+    "reviewed": lambda series: True,
 }

@@ -81,8 +81,7 @@ def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]
         now = now.astimezone(UTC).replace(tzinfo=None)
     elapsed = (pl.lit(now).cast(pl.Datetime("us")).dt.epoch("us") - pl.col("t").dt.epoch("us")) / 1.0
     years = times.to_frame("t").select(elapsed / MICROSECONDS_PER_YEAR).to_series().fill_null(0.0).to_numpy()
-    future = int((years < 0).sum())
-    return np.maximum(years, 0.0), now, future
+    return np.maximum(years, 0.0), now, int((years < 0).sum())
 
 
 def _from_numbers(values: pl.Series) -> pl.Series:

@@ -213,9 +213,7 @@ def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -
 
             made = pandas.DataFrame({series.name: series.to_list() for series in frame.get_columns()})
         return made if rows is None else made.set_axis(like.index.take(rows), axis=0)
-    if nw.dependencies.is_pyarrow_table(like):
-        return frame.to_arrow()
-    return frame
+    return frame.to_arrow() if nw.dependencies.is_pyarrow_table(like) else frame
 
 
 class Value:

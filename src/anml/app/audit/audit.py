@@ -22,6 +22,7 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
 from anml.core.people.words import CONCERN
 from anml.core.progress import Progress
+from anml.intake.beside import Beside
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import one_order, read_targets, spelled_as
 from anml.intake.plain import as_text
@@ -44,10 +45,8 @@ def audit_table(
     refuse_parts(table.frame, columns)
     ordered, told = one_order(table.frame, columns.label, columns.known)
     table, notes = replace(table, frame=ordered), [*notes, *told]
-    prepared = prepare(
-        table, columns, task=request.task, now=as_moment(request.now), seed=request.seed,
-        beside=request.beside,
-    )  # fmt: skip
+    beside, now = Beside(request.predictions, request.embeddings, request.key), as_moment(request.now)
+    prepared = prepare(table, columns, task=request.task, now=now, seed=request.seed, beside=beside)
     refuse_unnamed_items(prepared)
     if check_prepared is not None:
         check_prepared(prepared)

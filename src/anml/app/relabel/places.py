@@ -35,7 +35,8 @@ OWN = ("answer", "_task_hash", "_timestamp")
 
 def places_file(looking: Looking, source: Source, format: str) -> str | Records:
     """Write documents with what the consensus marks in them, the most to gain first."""
-    assert (shape := source.shape) is not None
+    shape = source.shape
+    assert shape is not None
     things = source.table.frame.unique("item", maintain_order=True).rename(DOCUMENTS.get(shape.kind, {}))
     listed = looking.rows.join(things.select("item", "document"), on="item", maintain_order="left")
     figures = pl.col("reason").first(), pl.col("gain").sum().round(4)

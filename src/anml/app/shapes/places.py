@@ -80,8 +80,7 @@ def _by_words(table: Table, shape: Shape, found: _Pass) -> Array:
     texts = spans["text"].fill_null("").to_list()
     start, end = spans["start"].to_numpy(), spans["end"].to_numpy()
     words = span_predictions(texts, start, end, documents, found.truth)
-    place = np.argsort(found.types)
-    return np.asarray(words[table.frame["candidate"].to_numpy()][:, place])
+    return np.asarray(words[table.frame["candidate"].to_numpy()][:, np.argsort(found.types)])
 
 
 def _consensus(shape: Shape, found: _Pass) -> pl.DataFrame:

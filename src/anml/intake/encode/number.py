@@ -29,8 +29,7 @@ def _numbers(series: pl.Series) -> pl.Series:
 def _booleans(series: pl.Series) -> pl.Series:
     if series.dtype != pl.String:
         return _numbers(series)
-    lowered = series.str.strip_chars().str.to_lowercase()
-    return _numbers(lowered.replace({"true": "1", "false": "0"}))
+    return _numbers(series.str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"}))
 
 
 READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
