@@ -7,17 +7,8 @@ from typing import NamedTuple
 import polars as pl
 
 from anml.core.checks import one_of
-from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.intake.contributions import (
-    ANNOTATION,
-    IS_TRUTH,
-    KNOWN,
-    PLATFORMS,
-    REVIEWED,
-    Chosen,
-    Contributions,
-    last_reviews,
-)
+from anml.core.signals.policy import Evidence, Policy
+from anml.intake.contributions import ANNOTATION, IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Chosen, last_reviews
 from anml.intake.exports import AUTO, FORMATS, TABLE, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
@@ -136,8 +127,7 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     rows = rows.drop({KNOWN, REVIEWED} - {*told})
     roles, about_v = {name: name for name in ("label", "contributor", "item", *told)}, ""
     if not found.evidence.is_empty():
-        # Rows that no review is about have no v of their own.
-        v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
+        v = _earned(found.rows, found.evidence)
         rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
         roles["verification"] = "verification"
         reviews = f"v comes from the {found.evidence.height} reviews in this file, which nobody signed"
@@ -147,14 +137,15 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
 
 
-def judged(found: Contributions) -> list[Verdict]:
-    """The verdict on each row by the reviews in its own file."""
+def _earned(rows: pl.DataFrame, evidence: pl.DataFrame) -> list[float | None]:
+    """What each row earns by the reviews in its own file; those that no review is about have no v."""
     records: dict[tuple[str, str], list[Evidence]] = {}
-    for number, row in enumerate(found.evidence.iter_rows(named=True)):
+    for number, row in enumerate(evidence.iter_rows(named=True)):
         kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
         at = datetime.fromisoformat(row["at"]).timestamp() if row["at"] else 0.0
         who = row["contributor"], row["item"]
         record = Evidence(number, kind, row["contributor"], row["issuer"], at, None, "platform", row["item"])
         records.setdefault(who, []).append(record)
-    pairs = found.rows.select("contributor", "item").iter_rows()
-    return [Policy().judge(records.get(pair, []), float("inf")) for pair in pairs]
+    pairs = rows.select("contributor", "item").iter_rows()
+    verdicts = (Policy().judge(records.get(pair, []), float("inf")) for pair in pairs)
+    return [verdict.v if verdict.evidence else None for verdict in verdicts]

@@ -7,8 +7,7 @@ import polars as pl
 
 from anml.app.audit.result import Audited
 from anml.core.domain import BOXES, GRADES, PREFERENCE, SPANS
-from anml.core.people.verdicts import ENOUGH_ROWS as ENOUGH
-from anml.core.people.verdicts import FALSE_DISCOVERIES
+from anml.core.people.verdicts import ENOUGH_ROWS, FALSE_DISCOVERIES
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.words import counted
 from anml.surfaces.names import names_listed, shortened
@@ -177,7 +176,7 @@ def open_reasons(result: Audited) -> dict[str, Finding]:
 
 
 def _left_open(row: dict[str, Any], what: str) -> Finding:
-    if row["rows"] < ENOUGH:
+    if row["rows"] < ENOUGH_ROWS:
         return TOO_LITTLE
     low, high = row["quality_low"], row["quality_high"]
     # An interval that says nothing is no reason.

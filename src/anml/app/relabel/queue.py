@@ -107,11 +107,9 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
         whole("top", top, 1)
     unit = "item" if "item" in found.samples.columns else "row"
     # Items whose right label nobody has said yet; a rejected label is still to be mended.
-    known = pl.lit(value=False)
-    if "known_right" in found.samples.columns:
-        known = known | pl.col("known_right").fill_null(False)
-    if ANSWER in found.samples.columns:
-        known = known | pl.col(ANSWER).is_not_null()
+    checks = {"known_right": pl.col("known_right").fill_null(False), ANSWER: pl.col(ANSWER).is_not_null()}
+    told = [check for name, check in checks.items() if name in found.samples.columns]
+    known = pl.any_horizontal(pl.lit(value=False), *told)
     frame = _with_consensus(found.samples.filter(~known.any().over(unit)), found.items)
     if found.shape == PREFERENCE:
         # A choice counts as right where it was made by looking; what is open is which of the two is better.

@@ -6,7 +6,7 @@ from anml.core.errors import InputError
 from anml.intake.shapes.places import Marks, found_marks, judged, named, read_marks
 from anml.intake.shapes.shape import SPANS, Given, Reduced
 
-NUMBERS = {
+SPANNED = {
     "start": ("start", "begin", "start_offset", "start_char"),
     "end": ("end", "stop", "end_offset", "end_char"),
 }
@@ -15,12 +15,12 @@ PLACE = ["document", "start", "end"]
 
 def read_spans(frame: pl.DataFrame, given: Given) -> Reduced:
     """Spans of a table: document, contributor, start, end (the first letter after it), type."""
-    return reduce_spans(read_marks(frame, given, NUMBERS))
+    return reduce_spans(read_marks(frame, given, SPANNED))
 
 
 def reduce_spans(read: Marks) -> Reduced:
     """Every span that anybody marked, judged by all who saw its document."""
-    marks, seen, warnings = found_marks(read, NUMBERS)
+    marks, seen, warnings = found_marks(read, SPANNED)
     texts = None if read.texts is None else read.texts.drop_nulls().unique("document", maintain_order=True)
     lengths = read.lengths
     if texts is not None and not texts.is_empty():
