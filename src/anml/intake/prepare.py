@@ -238,13 +238,8 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
         raise InputError(f"column {derived.name!r} (derived_from) refers to items; there is no item column")
     rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})
     parts = as_text(derived).str.split(";")
-    links = (
-        pl.DataFrame({"part": parts})
-        .with_row_index("row")
-        .explode("part")
-        .with_columns(pl.col("part").str.strip_chars())
-        .filter(pl.col("part").is_not_null() & (pl.col("part") != ""))
-    )
+    links = pl.DataFrame({"part": parts}).with_row_index("row").explode("part")
+    links = links.with_columns(pl.col("part").str.strip_chars()).filter(pl.col("part") != "")
     found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
     if len(unknown := found.filter(pl.col("parent").is_null())):
         names = f"names {unknown['part'].n_unique()} items that are not in column {items.name!r}"

@@ -224,23 +224,16 @@ class Summary(NamedTuple):
 
     def lines(self) -> list[tuple[str, str]]:
         """Each answer under its question, as plain text."""
-        return [
-            ("Who", " ".join(str(said) for said in self.who)),
-            ("What to do", " ".join(self.todo)),
-            ("What it changes", str(self.change)),
-        ]
+        who, todo = " ".join(map(str, self.who)), " ".join(self.todo)
+        return [("Who", who), ("What to do", todo), ("What it changes", str(self.change))]
 
 
 def summary(result: Audited) -> Summary:
     """Make the answers from what an audit found."""
     doubtful = result.doubtful
-    return Summary(
-        doubt="" if doubtful is None else f"Do not rely on this result: {reason_for_doubt(doubtful)}.",
-        warnings=[_sentence(said) for said in result.warnings],
-        who=who(result),
-        todo=todo(result),
-        change=change_of(result),
-    )
+    doubt = "" if doubtful is None else f"Do not rely on this result: {reason_for_doubt(doubtful)}."
+    warnings = [_sentence(said) for said in result.warnings]
+    return Summary(doubt, warnings, who(result), todo(result), change_of(result))
 
 
 def _sentence(text: str) -> str:

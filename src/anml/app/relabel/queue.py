@@ -155,12 +155,8 @@ def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataF
 
 def _votes(samples: pl.DataFrame, chosen: pl.DataFrame) -> dict[str, str]:
     """How often each label was given to an item, where labels differ."""
-    counts = (
-        samples.filter(pl.col("item").is_in(chosen["item"].to_list()))
-        .group_by("item", "label")
-        .agg(n=pl.len())
-        .sort("n", "label", descending=[True, False])
-    )
+    theirs = samples.filter(pl.col("item").is_in(chosen["item"].to_list()))
+    counts = theirs.group_by("item", "label").agg(n=pl.len()).sort("n", "label", descending=[True, False])
     said = counts.group_by("item", maintain_order=True).agg(pl.format("{} × {}", "n", "label"))
     return {item: ", ".join(each[:5]) for item, each in said.iter_rows() if len(each) > 1}
 

@@ -94,11 +94,8 @@ def _consensus(shape: Shape, found: _Pass) -> pl.DataFrame:
     types = np.array(found.types[1:], dtype=object)[found.truth[:, 1:].argmax(axis=1)]
     share = found.truth[:, 1:].max(axis=1)
     marked = shape.frames["marks"].group_by("candidate").agg(marked=pl.len())
-    frame = candidates.with_columns(
-        type=pl.Series(types.tolist(), dtype=pl.String),
-        p=pl.Series(p.round(4)),
-        p_type=pl.Series(share.round(4)),
-    ).join(marked, on="candidate", how="left", maintain_order="left")
+    told = pl.DataFrame({"type": types.tolist(), "p": p.round(4), "p_type": share.round(4)})
+    frame = candidates.hstack(told).join(marked, on="candidate", how="left", maintain_order="left")
     return frame.filter(pl.Series(kept)).drop("candidate", "item")
 
 

@@ -52,11 +52,8 @@ def _sets(result: Audited, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFr
     else:
         known = result.items.select("item", "consensus", "p")
     judged = pairs.join(known, on="item", maintain_order="left")
-    yes = (
-        judged.filter(pl.col("consensus") == YES)
-        .group_by("thing")
-        .agg(tags=pl.col("tag").sort().str.join(";"))
-    )
+    tags = pl.col("tag").sort().str.join(";")
+    yes = judged.filter(pl.col("consensus") == YES).group_by("thing").agg(tags=tags)
     least = judged.group_by("thing").agg(least_sure=pl.col("p").min().round(4))
     every = seen.group_by("thing", maintain_order=True).agg(seen=pl.len())
     found = every.join(yes, on="thing", how="left", maintain_order="left")

@@ -1,7 +1,7 @@
 """Marked places as labels: every place that anybody marked is a candidate for all who saw the document."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -41,12 +41,9 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
     places = {role: column(frame, taken, role, aliases) for role, aliases in numbers.items()}
     taken |= {**places, "document": document}
     kind = column(frame, {**taken, "type": named["type"]}, "type", TYPES)
-    marks = frame.select(
-        as_text(frame[document]).alias("document"),
-        pl.col(contributor).alias("contributor"),
-        as_text(frame[kind]).alias("type"),
-        *(_number(frame[name]).alias(role) for role, name in places.items()),
-    )
+    at = {role: _number(frame[name]) for role, name in places.items()}
+    marked: dict[str, Any] = {"contributor": contributor, "type": as_text(frame[kind]), **at}
+    marks = frame.select(document=as_text(frame[document]), **marked)
     text = next((name for name in TEXTS if name in frame.columns), None)
     texts, said = None if text is None else marks.select("document", text=as_text(frame[text])), []
     if texts is not None and texts.drop_nulls().unique().height > texts.drop_nulls()["document"].n_unique():

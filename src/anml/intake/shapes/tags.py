@@ -62,11 +62,9 @@ def _of_sets(seen: pl.DataFrame, known: str | None, label: str, said: list[str])
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
     empty = int((seen["tags"].list.len() == 0).sum())
     warnings = [f"{counted(empty, 'row says', 'rows say')} that no tag fits"] if empty else []
-    notes = [
-        f"{label!r} holds sets of {counted(asked['tag'].n_unique(), 'tag')}; each of "
-        f"{counted(asked.height, 'pair')} of an item and a tag{what} is a yes or no of all who saw the item",
-        *said,
-    ]
+    tags, pairs = counted(asked["tag"].n_unique(), "tag"), counted(asked.height, "pair")
+    each = f"each of {pairs} of an item and a tag{what} is a yes or no of all who saw the item"
+    notes = [f"{label!r} holds sets of {tags}; {each}", *said]
     first = ["item", "contributor", "label", "thing", "tag"]
     shape = Shape(TAGS, "answer", {"seen": seen.select("thing", "contributor")})
     return Reduced(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
