@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,8 +26,6 @@ def demo(
     json: Json = False,
 ) -> None:
     """Train on digits at ten clients, four of whom lie together. Writes the report of all rounds."""
-    import polars as pl
-
     from anml.app.audit.output import as_json, check_folder, write_run
     from anml.app.scale.federate import run_demo
     from anml.surfaces.progress import progress_shown
@@ -36,18 +34,7 @@ def demo(
     check_folder(out)
     with progress_shown(wanted=False if json or not sys.stderr.isatty() else None) as progress:
         done = run_demo(seed, rounds, recipe, progress)
-
-    def extra(draft: Path) -> None:
-        """The report, and every client's line in every round."""
-        write_report(done.report, draft)
-        rows = [
-            {"round": found.number, "branch": found.gate.branch, **line._asdict()}
-            for found in done.federation.history
-            for line in found.lines
-        ]
-        pl.DataFrame(rows).fill_nan(None).write_csv(draft / "rounds.csv")
-
-    files = write_run(out, done.report, "federate", extra)
+    files = write_run(out, done.report, "federate", lambda draft: _extra(done, draft, write_report))
     errors = {name: float(wrong.mean()) for name, wrong in done.wrong.items()}
     if json:
         last = done.federation.history[-1]
@@ -64,3 +51,16 @@ def demo(
         print(f"{line.client:<12}{line.weight:8.3f}{line.r:6.2f}   {honest}  {line.why}".rstrip())
     print(f"\nWrote {', '.join(files)} to {out}")
     print(f"Report: {out / 'report.html'}")
+
+
+def _extra(done: Any, draft: Path, write_report: Any) -> None:
+    """The report, and every client's line in every round."""
+    import polars as pl
+
+    write_report(done.report, draft)
+    rows = [
+        {"round": found.number, "branch": found.gate.branch, **line._asdict()}
+        for found in done.federation.history
+        for line in found.lines
+    ]
+    pl.DataFrame(rows).fill_nan(None).write_csv(draft / "rounds.csv")

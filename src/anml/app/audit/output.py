@@ -40,10 +40,7 @@ def check_folder(folder: Path, record: str = RECORD) -> None:
 def write_run(
     folder: Path, result: "Audited", command: str, extra: Callable[[Path], None], samples: Path | None = None
 ) -> list[str]:
-    """Write a run's files beside `folder`, then put them in place in one step; `extra` adds its own.
-
-    `samples` is a folder of those that were written slice by slice, which is moved there.
-    """
+    """Write a run beside `folder`, then put it there in one step; `extra` adds files, `samples` are moved."""
     check_folder(folder)
     folder, draft = folder.resolve(), None
     # With all that makes a result: who only looks at a folder need not wait for it.
@@ -56,6 +53,7 @@ def write_run(
         if samples is None:
             typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
         else:
+            # The folder of those that were written slice by slice.
             samples.rename(draft / "samples")
         tables = {} if result.shape is None else result.shape.tables
         for name, table in {"contributors": result.contributors, **tables}.items():
@@ -65,9 +63,8 @@ def write_run(
         extra(draft)
         hashed = (path for name in HASHED for path in sorted(draft.glob(name)))
         files = {path.relative_to(draft).as_posix(): sha256(path.read_bytes()) for path in hashed}
-        seen = {"data": seen_from(folder, result.data), "files": files}
-        record = as_json(run_record(result, command) | seen)
-        (draft / RECORD).write_text(record + "\n", encoding="utf-8")
+        record = run_record(result, command) | {"data": seen_from(folder, result.data), "files": files}
+        (draft / RECORD).write_text(as_json(record) + "\n", encoding="utf-8")
         draft.chmod(0o755)
         _replace(draft, folder)
         remember(folder, (folder / RECORD).read_bytes())
