@@ -176,10 +176,8 @@ def _check_size(data: bytes, shown: str) -> None:
                         number = number * 26 + letter - 64
                     width, height = max(width, number), max(height, int(digits))
                 if width * height > MOST_CELLS:
-                    cells = (
-                        f"cells up to row {height:,} and column {width:,}, more than {MOST_CELLS:,} in all"
-                    )
-                    raise InputError(f"{shown} has {cells}; delete what lies far out, or save it as CSV")
+                    far = f"cells up to row {height:,} and column {width:,}, more than {MOST_CELLS:,} in all"
+                    raise InputError(f"{shown} has {far}; delete what lies far out, or save it as CSV")
     except InputError:
         raise
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error):

@@ -225,8 +225,8 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str, items: pl.Series 
                 raise InputError(f"{why}: {which}; name the column of answers")
         return Gold(right, right.copy(), "marks")
     if task == "regression":
-        reason = f"column {series.name!r} (gold) must be true or false where labels are numbers"
-        raise InputError(f"{reason}, got {values[0]!r}")
+        must = f"column {series.name!r} (gold) must be true or false where labels are numbers"
+        raise InputError(f"{must}, got {values[0]!r}")
     if len(values) and not len(of_label):
         must = f"column {series.name!r} (gold) must hold true or false"
         raise InputError(f"{must}, or labels of column {labels.name!r}; got {values[0]!r}")

@@ -57,7 +57,7 @@ def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
         raise IntegrityError(f"{place} is not the file that the run was made of, or was changed since")
     if "answers" not in about or folder is None:
         return source
-    table, roles = source.table, about["roles"]
+    table, roles = source.table, dict.fromkeys(ROLES) | {"numbers": False} | about["roles"]
     for kind, answers in read_rounds(folder, about["answers"]):
         table, roles = with_answers(table, roles, answers, kind)
     return source._replace(table=table, beside=(*source.beside, ITEM, ANSWERED, KNOWN, REVIEWED))
