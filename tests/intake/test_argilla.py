@@ -6,9 +6,15 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.argilla import NO_STATUS, read_argilla, responses_to
+from anml.intake import argilla
+from anml.intake.argilla import NO_STATUS, responses_to
+from anml.intake.file import File
 
 DATA = Path(__file__).parents[1] / "data"
+
+
+def read_argilla(path, question=None, time=None):
+    return argilla.read_argilla(File(path), {"label": question, "time": time})
 
 
 def rows(found, *names):

@@ -7,6 +7,7 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.intake.croissant import _PROPERTIES, _TYPES, _file, read_croissant
+from anml.intake.file import File
 from anml.intake.mapped import read_mapped
 
 DATA = Path(__file__).parents[1] / "data"
@@ -17,10 +18,10 @@ def rows(found, *names):
 
 
 def test_croissant_maps_columns_even_from_annotations():
-    found = read_croissant(DATA / "croissant.json")
+    found = read_croissant(File(DATA / "croissant.json"))
     assert found[0] == {"item": "sample", "label": "verdict", "contributor": "lab", "time": "measured"}
     assert found[1] == "papers.csv"
-    read = read_mapped(DATA / found[1], found[0])
+    read = read_mapped(File(DATA / found[1]), found[0])
     assert rows(read, "item", "contributor", "label")[0] == ("p1", "lab-a", "up")
 
 
@@ -28,14 +29,14 @@ def test_croissant_without_a_contributor_is_an_error(tmp_path):
     file = tmp_path / "c.json"
     file.write_text('{"recordSet": []}')
     with pytest.raises(InputError, match="prov:wasAttributedTo"):
-        read_croissant(file)
+        read_croissant(File(file))
 
 
 def described(tmp_path, *fields, **more):
     file = tmp_path / "c.json"
     who = {"equivalentProperty": "prov:wasAttributedTo", "source": {"extract": {"column": "lab"}}}
     file.write_text(json.dumps({"recordSet": [{"field": [who, *fields]}], **more}))
-    return read_croissant(file)
+    return read_croissant(File(file))
 
 
 def field(column, **about):
@@ -95,7 +96,7 @@ def test_only_a_local_file_is_read(files, expected, tmp_path):
 def test_other_json_is_no_description(text, tmp_path):
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(InputError, match="is not a Croissant description: it has no recordSet"):
-        read_croissant(tmp_path / "c.json")
+        read_croissant(File(tmp_path / "c.json"))
 
 
 @pytest.mark.parametrize("odd", [True, 7, 1.5, {}, ["x.csv"]])

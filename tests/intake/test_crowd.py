@@ -4,10 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from anml.core.errors import AnmlError, InputError
-from anml.intake.crowd import PRESETS, read_crowd
+from anml.core.errors import InputError
+from anml.intake.crowd import PRESETS
+from anml.intake.file import File
 
 DATA = Path(__file__).parents[1] / "data"
+
+
+def read_crowd(path, preset, **columns):
+    return PRESETS[preset](File(path), columns)
 
 
 def rows(found, *names):
@@ -163,8 +168,3 @@ def test_an_approval_counts_only_before_the_clock_runs_out(approved, limit, coun
     found = read_crowd(written(tmp_path, "mturk", text), "mturk")
     assert (found.evidence.height == 1) == counts
     assert bool(found.warnings) != counts
-
-
-def test_an_unknown_preset_names_the_known(tmp_path):
-    with pytest.raises(AnmlError, match="unknown preset 'survey'; allowed: crowd-long"):
-        read_crowd(written(tmp_path, "crowd-long"), "survey")

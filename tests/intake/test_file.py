@@ -8,7 +8,7 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.intake.exports import read_export
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 from anml.intake.source import read_source
 
 DATA = Path(__file__).parents[1] / "data"
@@ -54,7 +54,6 @@ def test_an_import_reads_it_once_too(reads):
     digest = file.sha256
     assert reads == {"toloka.tsv": 1}
     assert digest == hashlib.sha256((DATA / "toloka.tsv").read_bytes()).hexdigest()
-    assert as_file(file) is file
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from anml.core.errors import AnmlError
 from anml.intake.contributions import EVIDENCE, ROWS
 from anml.intake.exports import FORMATS, MARKS, read_export, recognise
+from anml.intake.file import File
 from intake_tables import FILES
 
 DATA = Path(__file__).parents[1] / "data"
@@ -17,14 +18,14 @@ DATA = Path(__file__).parents[1] / "data"
 
 @pytest.mark.parametrize(("name", "format"), FILES.items())
 def test_files_are_recognised(name, format):
-    assert recognise(DATA / name) == format
+    assert recognise(File(DATA / name)) == format
 
 
 def test_lines_of_json_are_recognised(tmp_path):
     tasks = json.loads((DATA / "label_studio.json").read_text())
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(json.dumps(task) for task in tasks))
-    assert recognise(path) == "label-studio"
+    assert recognise(File(path)) == "label-studio"
 
 
 # A file of every format; a format that is added has to be named here.
@@ -48,7 +49,7 @@ def test_every_format_has_a_file():
 class TestEveryFormat:
     def read(self, format):
         name, columns = OF_FORMAT[format]
-        return read_export(DATA / name, format, columns)[1]
+        return read_export(File(DATA / name), format, columns)[1]
 
     def test_rows_say_who_labelled_what_how(self, format):
         rows = self.read(format).rows
@@ -86,24 +87,24 @@ class TestEveryFormat:
         file = tmp_path / f"x{Path(name).suffix}"
         file.write_bytes(data)
         with pytest.raises(AnmlError) as raised:
-            read_export(file, format, columns)
+            read_export(File(file), format, columns)
         assert "\n" not in str(raised.value)
         assert str(raised.value)
 
     def test_a_file_that_is_not_there_is_named(self, format, tmp_path):
         name, columns = OF_FORMAT[format]
         with pytest.raises(AnmlError, match="gone"):
-            read_export(tmp_path / f"gone{Path(name).suffix}", format, columns)
+            read_export(File(tmp_path / f"gone{Path(name).suffix}"), format, columns)
 
 
 @pytest.mark.parametrize("format", MARKS)
 def test_marks_are_columns_of_the_formats_own_file(format):
-    found = recognise(DATA / OF_FORMAT[format][0])
+    found = recognise(File(DATA / OF_FORMAT[format][0]))
     assert found == format
 
 
 def test_columns_named_by_hand_go_before_a_description():
-    _, found = read_export(DATA / "croissant.json", "croissant", {"label": "value"})
+    _, found = read_export(File(DATA / "croissant.json"), "croissant", {"label": "value"})
     assert found.rows["label"].to_list() == ["0.5", "0.1", "0.7", "0.9"]
 
 
@@ -112,9 +113,9 @@ def test_a_description_without_a_local_file_is_refused(tmp_path):
     about["distribution"] = [{"contentUrl": "https://lab.example/papers.csv"}]
     (tmp_path / "c.json").write_text(json.dumps(about))
     with pytest.raises(AnmlError, match="does not say which local file holds the data"):
-        read_export(tmp_path / "c.json", "croissant", {})
+        read_export(File(tmp_path / "c.json"), "croissant", {})
 
 
 def test_an_unknown_format_names_the_known():
     with pytest.raises(AnmlError, match="unknown format 'excel'; allowed: auto, table"):
-        read_export(DATA / "papers.csv", "excel", {})
+        read_export(File(DATA / "papers.csv"), "excel", {})

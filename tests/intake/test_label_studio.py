@@ -6,9 +6,15 @@ from pathlib import Path
 import pytest
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.intake.label_studio import account, read_label_studio
+from anml.intake import label_studio
+from anml.intake.file import File
+from anml.intake.label_studio import account
 
 DATA = Path(__file__).parents[1] / "data"
+
+
+def read_label_studio(path, question=None):
+    return label_studio.read_label_studio(File(path), {"label": question})
 
 
 def rows(found, *names):

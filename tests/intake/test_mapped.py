@@ -3,7 +3,13 @@
 import pytest
 
 from anml.core.errors import InputError
-from anml.intake.mapped import _REVIEWS, NAMES, REQUIRED, choose, read_mapped
+from anml.intake import mapped
+from anml.intake.file import File
+from anml.intake.mapped import _REVIEWS, NAMES, REQUIRED, choose
+
+
+def read_mapped(path, columns=None):
+    return mapped.read_mapped(File(path), columns or {})
 
 
 def rows(found, *names):

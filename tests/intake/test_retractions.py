@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, InputError
 from anml.core.signals.policy import KINDS
+from anml.intake.file import File
 from anml.intake.mapped import read_mapped
 from anml.intake.retractions import NATURES, match_retractions, normal_doi, read_retractions
 
@@ -16,7 +17,8 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def test_retractions_match_by_doi_however_it_is_spelt():
-    table = read_mapped(DATA / "papers.csv", {"item": "sample", "label": "verdict", "contributor": "lab"})
+    named = {"item": "sample", "label": "verdict", "contributor": "lab"}
+    table = read_mapped(File(DATA / "papers.csv"), named)
     notices = read_retractions(DATA / "retractions.csv")
     assert notices.height == 5
     assert match_retractions(table.rows, notices).select("item", "contributor", "kind").rows() == [

@@ -579,6 +579,7 @@ def test_15_the_same_rows_settle_once_under_other_bytes(world, tmp_path):
 
 def test_16_tracebacks_are_sentences(world, tmp_path):
     from anml.intake.exports import read_export
+    from anml.intake.file import File
 
     def refused(name: str, data: bytes | str, format_: str = "auto", **columns) -> str:
         path = tmp_path / name
@@ -593,7 +594,7 @@ def test_16_tracebacks_are_sentences(world, tmp_path):
     assert "half of a letter" in refused("half.json", task % ("\\ud800", good))
     odd = good.replace('"type": "choices"', '"type": {}')
     (tmp_path / "type.json").write_text(task % ("ann", odd))
-    assert read_export(tmp_path / "type.json", "label-studio", {})[1].rows.height == 1
+    assert read_export(File(tmp_path / "type.json"), "label-studio", {})[1].rows.height == 1
     frame = pl.DataFrame({"contributor": [["a"], ["b"]], "label": ["x", "y"]})
     frame.write_parquet(tmp_path / "list.parquet")
     assert "no identifier and no label" in refused("list.parquet", (tmp_path / "list.parquet").read_bytes())

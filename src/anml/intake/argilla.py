@@ -1,12 +1,12 @@
 """Argilla's JSON export, nested or flattened: only the latter says which responses were drafts."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
 from anml.core.words import counted
 from anml.intake.contributions import (
+    Chosen,
     Contributions,
     entries,
     gather,
@@ -16,7 +16,7 @@ from anml.intake.contributions import (
     scalars,
     utc_text,
 )
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 from anml.intake.unread import refuse_places
 
 # What counts of what was answered; an export without statuses says of none that it is a draft.
@@ -27,11 +27,10 @@ NO_STATUS = (
 )
 
 
-def read_argilla(source: Path | File, question: str | None = None, time: str | None = None) -> Contributions:
-    """Read an export; `question` names one of several, `time` a metadata field with the time."""
-    file = as_file(source)
-    found = entries(file)
-    name = question_of(found, question)
+def read_argilla(file: File, columns: Chosen) -> Contributions:
+    """Read an export; the label names one of several questions, the time a metadata field that has it."""
+    found, time = entries(file), columns.get("time")
+    name = question_of(found, columns.get("label"))
     rows: list[dict[str, Any]] = []
     statuses: list[str | None] = []
     for item, entry, value, user, status in answers_to(found, name):
@@ -41,8 +40,7 @@ def read_argilla(source: Path | File, question: str | None = None, time: str | N
         if status not in SUBMITTED:
             continue
         refuse_places(value, f" to {name!r}")
-        label = label_text(value)
-        if label is not None:
+        if (label := label_text(value)) is not None:
             row = {"item": item, "contributor": user, "label": label, "time": utc_text(when)}
             rows.append(row | fields_of(entry))
     dropped = sum(status not in SUBMITTED for status in statuses)
@@ -104,8 +102,7 @@ def _listed(entry: dict[str, Any], key: str) -> list[Any]:
 
 def fields_of(entry: dict[str, Any]) -> dict[str, Any]:
     """What a record shows: the plain values of its fields."""
-    nested = entry.get("fields")
-    if isinstance(nested, dict):
+    if isinstance(nested := entry.get("fields"), dict):
         return scalars(nested)
     own = ("id", "status", "_server_id")
     return scalars({name: value for name, value in entry.items() if "." not in name and name not in own})

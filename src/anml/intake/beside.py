@@ -100,10 +100,8 @@ def _as_array(source: Any, what: str) -> Floats:
 
 def _by_position(height: int, what: str, table: Table, rows: Ints) -> Ints:
     if height != table.frame.height:
-        raise InputError(
-            f"the {what} have {height} rows and the table has {table.frame.height}; give one row for each, "
-            "or name a column that both have as key"
-        )
+        why = f"the {what} have {height} rows and the table has {table.frame.height}"
+        raise InputError(f"{why}; give one row for each, or name a column that both have as key")
     return rows
 
 
@@ -116,16 +114,13 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
         if gaps := keys.null_count():
             raise InputError(f"key {key!r} is empty in {gaps} rows of the {whose}; every row needs one")
     if (twice := theirs.filter(theirs.is_duplicated())).len():
-        raise InputError(
-            f"key {key!r} must name each row of the {what} once; {twice.n_unique()} values occur more often, "
-            f"the first {twice[0]!r}"
-        )
+        why = f"key {key!r} must name each row of the {what} once"
+        raise InputError(f"{why}; {twice.n_unique()} values occur more often, the first {twice[0]!r}")
     at = codes_in(ours, theirs.to_list())
     if len(absent := ours.filter(at < 0)):
         count, first = absent.n_unique(), absent[0]
-        raise InputError(
-            f"the {what} lack {count} values of key {key!r} that the table has, the first {first!r}"
-        )
+        said = f"the {what} lack {count} values of key {key!r} that the table has"
+        raise InputError(f"{said}, the first {first!r}")
     return at
 
 
@@ -171,27 +166,23 @@ def read_predictions(
     if labels.task == "regression":
         if (width := given.values.shape[1]) != 1:
             named = "" if given.names is None else f" ({listed([*map(repr, given.names)])})"
-            raise InputError(
-                f"predictions of a quantity are one column, got {width}{named}{_shared(given, table)}"
-            )
+            said = "predictions of a quantity are one column"
+            raise InputError(f"{said}, got {width}{named}{_shared(given, table)}")
         _check_finite(given.values, "predictions", rows)
         return given.values[:, 0], given.about
     values = _by_class(given, table, labels.classes)
     _check_finite(values, "predictions", rows)
     if (low := values.min(axis=1) < -ROUNDING).any():
         at = int(low.argmax())
-        raise InputError(
-            f"predictions must be probabilities, which are not negative, got {values[at].min():g} "
-            f"in row {rows[at]}"
-        )
+        why = "predictions must be probabilities, which are not negative"
+        raise InputError(f"{why}, got {values[at].min():g} in row {rows[at]}")
     values = np.maximum(values, 0.0)
     total = values.sum(axis=1)
     if (off := np.abs(total - 1) > TOLERANCE).any():
         at = int(off.argmax())
-        raise InputError(
-            f"the predictions of a row must sum to 1, got {total[at]:.4g} in row {rows[at]} "
-            f"(off by more than {TOLERANCE:g} in {counted(int(off.sum()), 'row')})"
-        )
+        rest = f"off by more than {TOLERANCE:g} in {counted(int(off.sum()), 'row')}"
+        got = f"got {total[at]:.4g} in row {rows[at]} ({rest})"
+        raise InputError(f"the predictions of a row must sum to 1, {got}")
     return values / total[:, None], given.about
 
 
@@ -216,31 +207,25 @@ def read_vectors(source: Any, width: int) -> npt.NDArray[np.float32]:
 
 def _by_class(given: Aligned, table: Table, classes: list[str]) -> Floats:
     """Put columns in the order of the classes; of two classes one is enough: without a name, the second."""
-    width = given.values.shape[1]
+    width, known = given.values.shape[1], listed([*map(repr, classes)])
     if given.names is None:
         if width == 1 and len(classes) == 2:
             return np.column_stack([1 - given.values, given.values])
         if width != len(classes):
-            raise InputError(
-                f"predictions without names need one column for each of the {len(classes)} classes "
-                f"({listed([*map(repr, classes)])}), got {width}"
-            )
+            need = f"predictions without names need one column for each of the {len(classes)} classes"
+            raise InputError(f"{need} ({known}), got {width}")
         return given.values
     at: dict[str, int] = {}
     for column, name in enumerate(given.names):
         found = _class_of(name, classes)
         if found is None or found in at:
-            raise InputError(
-                f"column {name!r} of the predictions is {'no' if found is None else 'a second column of a'} "
-                f"class{_shared(given, table)}; classes: {listed([*map(repr, classes)])}"
-            )
+            what = f"{'no' if found is None else 'a second column of a'} class{_shared(given, table)}"
+            raise InputError(f"column {name!r} of the predictions is {what}; classes: {known}")
         at[found] = column
     absent = [name for name in classes if name not in at]
     if absent and not (len(classes) == 2 and len(at) == 1):
-        raise InputError(
-            f"the predictions have no column for class {absent[0]!r}; one for each is needed: "
-            f"{listed([*map(repr, classes)])}"
-        )
+        why = f"the predictions have no column for class {absent[0]!r}"
+        raise InputError(f"{why}; one for each is needed: {known}")
     if absent:
         first = given.values[:, 0]
         pair = np.column_stack([first, 1 - first])
@@ -273,7 +258,5 @@ def check_vectors(values: Floats, rows: Ints) -> None:
 def _check_finite(values: Floats, what: str, rows: Ints) -> None:
     if (bad := ~np.isfinite(values)).any():
         at = int(bad.any(axis=1).argmax())
-        raise InputError(
-            f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite, "
-            f"the first in row {rows[at]}"
-        )
+        why = f"{what} must be finite numbers; {int(bad.sum())} values are missing or infinite"
+        raise InputError(f"{why}, the first in row {rows[at]}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 from anml.intake.plain import as_text
 
 # Columns that are there whatever the source, all of them text.
@@ -38,6 +38,8 @@ class Contributions(NamedTuple):
 
 
 Found = Sequence[Mapping[str, Any]]
+# Columns, or a question, that a reader is told, by role.
+Chosen = dict[str, str | None]
 
 
 def gather(source: str, rows: Found, evidence: Found = (), warnings: Iterable[str] = ()) -> Contributions:
@@ -54,10 +56,9 @@ def gather(source: str, rows: Found, evidence: Found = (), warnings: Iterable[st
         said.append(f"{nobody} of {every} rows do not say who contributed them and were left out")
     (name, count), *others = frame["contributor"].value_counts(sort=True).rows()
     if others and count > MOST_OF_ROWS * frame.height:
-        said.append(
-            f"one account, {name!r}, holds {count / frame.height:.0%} of the rows: an importing account "
-            "is often put in place of the people who did the work; see `anml ledger map`"
-        )
+        usual = "an importing account is often put in place of the people who did the work"
+        most = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
+        said.append(f"{most}: {usual}; see `anml ledger map`")
     proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE, pl.String), orient="row")
     # What is said of work that nobody did is said of nobody.
     known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())
@@ -121,13 +122,12 @@ def _parsed(text: str, formats: Sequence[str]) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def read_typed(source: Path | File, texts: Sequence[str], needed: Sequence[str] = ()) -> pl.DataFrame:
+def read_typed(path: Path, texts: Sequence[str], needed: Sequence[str] = ()) -> pl.DataFrame:
     """A table with the columns `needed`, whose identifiers and labels (those of `texts` it has) are text."""
-    file = as_file(source)
-    frame = file.table.frame
+    frame = File(path).table.frame
     for name in needed:
         if name not in frame.columns:
-            raise InputError(f"{file.path.name} has no column {name!r}; it needs {', '.join(needed)}")
+            raise InputError(f"{path.name} has no column {name!r}; it needs {', '.join(needed)}")
     return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
 
 
@@ -162,6 +162,4 @@ def label_text(value: Any) -> str | None:
             return label_text(value[0])
         if all(isinstance(item, str) for item in value):
             value = sorted(value)
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,11 +1,10 @@
 """MLCommons Croissant: which column, annotations of others included, says who, what and when."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 
 # The end of a property's address, and the part it plays.
 _PROPERTIES = {
@@ -20,9 +19,8 @@ _PROPERTIES = {
 _TYPES = {"DateTime": "time", "Label": "label"}
 
 
-def read_croissant(source: Path | File) -> tuple[dict[str, str | None], str | None]:
+def read_croissant(file: File) -> tuple[dict[str, str | None], str | None]:
     """What a Croissant file says: our names to columns, and the file that has them."""
-    file = as_file(source)
     about = file.json
     if not isinstance(about, dict) or "recordSet" not in about:
         raise InputError(f"{file.path.name} is not a Croissant description: it has no recordSet")

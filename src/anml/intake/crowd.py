@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import polars as pl
 
-from anml.core.checks import one_of
 from anml.core.errors import InputError
 from anml.core.words import counted
-from anml.intake.contributions import OURS, Contributions, gather, utc_text
-from anml.intake.file import File, as_file
+from anml.intake.contributions import OURS, Chosen, Contributions, gather, utc_text
+from anml.intake.file import File
 from anml.intake.mapped import mapped
 from anml.intake.plain import as_text
 from anml.intake.roles import need
@@ -24,30 +22,24 @@ LONG = {
     "label": ("label", "output", "answer"),
 }
 NOTHING = pl.lit(None, pl.String)
-Chosen = dict[str, str | None]
 _ZONES = {"PST": "-0800", "PDT": "-0700", "UTC": "+0000", "GMT": "+0000"}
 
 
-def read_crowd(source: Path | File, preset: str, **columns: str | None) -> Contributions:
-    """Read a table by one of `PRESETS`."""
-    return PRESETS[one_of("preset", preset, PRESETS)](as_file(source).table.frame, columns)
-
-
-def long_format(frame: pl.DataFrame, columns: Chosen) -> Contributions:
+def long_format(file: File, columns: Chosen) -> Contributions:
     """One row for each label: task or index, worker or annotator, label, and the right label if known."""
+    frame = file.table.frame
     there = {role: [name for name in names if name in frame.columns] for role, names in LONG.items()}
     named = {role: columns.get(role) or next(iter(names), None) for role, names in there.items()}
-    item = named["item"]
-    if item is None:
+    if (item := named["item"]) is None:
         raise InputError(f"no column for the item; looked for {', '.join(LONG['item'])}")
     if gaps := frame[need(frame.columns, item, "the item")].null_count():
         raise InputError(f"column {item!r} (item) is empty in {counted(gaps, 'row')}; every label needs one")
     return mapped(frame, {**columns, **named}, "crowd")
 
 
-def wide_format(frame: pl.DataFrame, columns: Chosen) -> Contributions:
+def wide_format(file: File, columns: Chosen) -> Contributions:
     """One row for each example and one column for each annotator, empty where they gave no label."""
-    item = columns.get("item")
+    frame, item = file.table.frame, columns.get("item")
     rows = [
         {"item": row[item] if item else str(number), "contributor": name, "label": label}
         for number, row in enumerate(frame.select(map(as_text, frame)).iter_rows(named=True))
@@ -57,8 +49,9 @@ def wide_format(frame: pl.DataFrame, columns: Chosen) -> Contributions:
     return gather("crowd", rows)
 
 
-def toloka(frame: pl.DataFrame, columns: Chosen) -> Contributions:
+def toloka(file: File, columns: Chosen) -> Contributions:
     """Toloka's TSV: golden answers, and an assignment that was accepted or rejected as a whole."""
+    frame = file.table.frame
     field = columns.get("label") or _only(frame, "OUTPUT:")
     who, answer = "ASSIGNMENT:worker_id", f"OUTPUT:{field}"
     for name in (who, answer):
@@ -77,8 +70,9 @@ def toloka(frame: pl.DataFrame, columns: Chosen) -> Contributions:
     return _platform(answered, "toloka", roles, "INPUT:", [left_out] if skipped else [])
 
 
-def mturk(frame: pl.DataFrame, columns: Chosen) -> Contributions:
+def mturk(file: File, columns: Chosen) -> Contributions:
     """MTurk's batch results. An approval by the clock proves nothing, so only earlier ones count."""
+    frame = file.table.frame
     answer = f"Answer.{columns.get('label') or _only(frame, 'Answer.')}"
     for name in ("HITId", "WorkerId", "AssignmentStatus", answer):
         need(frame.columns, name)
@@ -127,7 +121,7 @@ def _only(frame: pl.DataFrame, prefix: str) -> str:
     return found[0]
 
 
-PRESETS: dict[str, Callable[[pl.DataFrame, Chosen], Contributions]] = {
+PRESETS: dict[str, Callable[[File, Chosen], Contributions]] = {
     "crowd-long": long_format,
     "crowd-wide": wide_format,
     "toloka": toloka,

@@ -29,13 +29,11 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
                 data = file.read(most + 1)
         except (OSError, EOFError, zlib.error):
-            raise InputError(
-                f"{shown} is a damaged or truncated gzip file; compress or copy it again"
-            ) from None
+            said = f"{shown} is a damaged or truncated gzip file"
+            raise InputError(f"{said}; compress or copy it again") from None
         if len(data) > most:
-            raise InputError(
-                f"{shown} unpacks to more than {most // 2**20:,} MiB; unpack it first, or split it"
-            )
+            why = f"{shown} unpacks to more than {most // 2**20:,} MiB"
+            raise InputError(f"{why}; unpack it first, or split it")
     _check_text(data, shown)
     if b"\n" not in data:  # line ends of old spreadsheets
         data = data.replace(b"\r", b"\n")
@@ -60,8 +58,7 @@ def as_values(texts: pl.Series, comma: bool = False) -> pl.Series:
     if bare.null_count() == len(bare):
         return bare
     for dtype in (pl.Int64, pl.Int128, pl.Float64):
-        read = bare.cast(dtype, strict=False)
-        if read.null_count() == bare.null_count():
+        if (read := bare.cast(dtype, strict=False)).null_count() == bare.null_count():
             return bare if dtype.is_integer() and bare.str.contains(NAME).any() else read
     if bare.str.contains(TRUTH).all():
         return bare.str.to_lowercase() == "true"
@@ -81,8 +78,7 @@ def header_separator(header: str, separator: str) -> str:
 
 def check_names(names: list[str], shown: str) -> None:
     """Refuse column names that occur twice."""
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         listed = ", ".join(repr(name) for name in twice[:5])
         raise InputError(f"{shown} has column names that occur more than once: {listed}")
 
@@ -98,10 +94,8 @@ def _check_text(data: bytes, shown: str) -> None:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{shown} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start}); "
-            "save it as UTF-8"
-        ) from None
+        why = f"{shown} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start})"
+        raise InputError(f"{why}; save it as UTF-8") from None
     if "\x00" in text:
         raise InputError(f"{shown} is not a text file (it has zero bytes); save it as CSV in UTF-8")
 
@@ -142,9 +136,8 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
     try:
         import fastexcel  # noqa: F401  # polars reads by it
     except ModuleNotFoundError:
-        raise UnsupportedError(
-            "an Excel file needs fastexcel: pip install 'attribution-native-ml[excel]', or save it as CSV"
-        ) from None
+        why = "an Excel file needs fastexcel: pip install 'attribution-native-ml[excel]'"
+        raise UnsupportedError(f"{why}, or save it as CSV") from None
     _check_size(data, shown)
     try:
         frame = pl.read_excel(
@@ -183,10 +176,8 @@ def _check_size(data: bytes, shown: str) -> None:
                         number = number * 26 + letter - 64
                     width, height = max(width, number), max(height, int(digits))
                 if width * height > MOST_CELLS:
-                    raise InputError(
-                        f"{shown} has cells up to row {height:,} and column {width:,}, more than "
-                        f"{MOST_CELLS:,} in all; delete what lies far out, or save it as CSV"
-                    )
+                    far = f"cells up to row {height:,} and column {width:,}, more than {MOST_CELLS:,} in all"
+                    raise InputError(f"{shown} has {far}; delete what lies far out, or save it as CSV")
     except InputError:
         raise
     except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error):

@@ -1,21 +1,19 @@
 """Exports of labelling tools: which one a file is, and its reader."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from anml.core.checks import one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.intake.argilla import read_argilla
-from anml.intake.contributions import Contributions
+from anml.intake.contributions import Chosen, Contributions
 from anml.intake.croissant import read_croissant
-from anml.intake.crowd import PRESETS, read_crowd
-from anml.intake.file import JSON, PAIR, File, as_file
+from anml.intake.crowd import PRESETS
+from anml.intake.file import JSON, PAIR, File
 from anml.intake.label_studio import read_label_studio
 from anml.intake.mapped import read_mapped
 from anml.intake.shapes.read import SPAN_FORMATS
 
-Chosen = dict[str, str | None]
 AUTO, TABLE = "auto", "table"
 CONLL = (".conll", ".iob", ".bio")
 # Columns by which the results of a platform are known.
@@ -27,35 +25,30 @@ def _croissant(file: File, columns: Chosen) -> Contributions:
     if data is None:
         raise InputError(f"{file.path.name} does not say which local file holds the data")
     given = {role: name for role, name in columns.items() if name is not None}
-    return read_mapped(file.path.parent / data, {**known, **given})
+    return read_mapped(File(file.path.parent / data), {**known, **given})
 
 
 # Readers by format; each takes the file and the columns that were named.
 FORMATS: dict[str, Callable[[File, Chosen], Contributions]] = {
     TABLE: read_mapped,
-    "label-studio": lambda file, columns: read_label_studio(file, columns.get("label")),
-    "argilla": lambda file, columns: read_argilla(file, columns.get("label"), columns.get("time")),
+    "label-studio": read_label_studio,
+    "argilla": read_argilla,
     "croissant": _croissant,
-    **{
-        name: lambda file, columns, name=name: read_crowd(file, name, **columns)  # type: ignore[misc]
-        for name in PRESETS
-    },
+    **PRESETS,
 }
 
 
-def read_export(source: Path | File, format: str, columns: Chosen) -> tuple[str, Contributions]:
+def read_export(file: File, format: str, columns: Chosen) -> tuple[str, Contributions]:
     """Read a file by its format, recognised where that is `auto`; returns the format as well."""
     one_of("format", format, (AUTO, *FORMATS))
-    file = as_file(source)
     found = recognise(file) if format == AUTO else format
     if found in SPAN_FORMATS:
         raise UnsupportedError(f"{file.path.name} holds spans; `anml audit --task spans` reads them")
     return found, FORMATS[found](file, columns)
 
 
-def recognise(source: Path | File) -> str:
+def recognise(file: File) -> str:
     """Say which format a file has, by its keys or columns; `table` where it is any other table."""
-    file = as_file(source)
     if file.path.suffix.lower() in CONLL:
         return "conll"
     if file.path.suffix.lower() in JSON:
@@ -80,7 +73,5 @@ def _of_json(value: Any, name: str) -> str:
         return "doccano"
     if keys >= PAIR:
         return TABLE
-    raise InputError(
-        f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file: "
-        "none of annotations, responses or recordSet is in it"
-    )
+    why = f"{name} is JSON, but neither a Label Studio, an Argilla nor a Croissant file"
+    raise InputError(f"{why}: none of annotations, responses or recordSet is in it")

@@ -35,9 +35,8 @@ class File:
         try:
             frame = pl.DataFrame(rows, infer_schema_length=None)
         except (TypeError, ValueError, pl.exceptions.PolarsError):
-            raise InputError(
-                f"{self.path.name} is JSON, but no list of rows with the same kinds of values"
-            ) from None
+            name = self.path.name
+            raise InputError(f"{name} is JSON, but no list of rows with the same kinds of values") from None
         return Table(plain(frame), self.path.name, sha256(self._content))
 
     @cached_property
@@ -84,11 +83,6 @@ class File:
         if self.path.stat().st_size > LARGEST_FILE:
             raise InputError(f"{self.path.name} is larger than {LARGEST_FILE // 1024**3} GiB; split it first")
         return file_bytes(self.path, str(self.path))
-
-
-def as_file(source: Path | File) -> File:
-    """A file that is read already, or that will be."""
-    return source if isinstance(source, File) else File(source)
 
 
 def _one_or_lines(text: str) -> Any:

@@ -1,7 +1,6 @@
 """Label Studio's JSON export: tasks with annotations, reviews and ground truth."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from anml.core.errors import InputError
@@ -11,6 +10,7 @@ from anml.intake.contributions import (
     IS_TRUTH,
     SPENT,
     UNKNOWN_REVIEWER,
+    Chosen,
     Contributions,
     entries,
     gather,
@@ -20,7 +20,7 @@ from anml.intake.contributions import (
     scalars,
     utc_text,
 )
-from anml.intake.file import File, as_file
+from anml.intake.file import File
 from anml.intake.unread import refuse_places
 
 # What the last action on an annotation says where the list of reviews is not exported.
@@ -38,10 +38,9 @@ def annotations_of(
             yield item, task, str(annotation.get("id", f"{item}/{place}")), annotation
 
 
-def read_label_studio(source: Path | File, question: str | None = None) -> Contributions:
-    """Read an export; `question` is the control tag (`from_name`) where a task has several."""
-    file = as_file(source)
-    tasks, where = entries(file), f" in {file.path.name}"
+def read_label_studio(file: File, columns: Chosen) -> Contributions:
+    """Read an export; the label names the control tag (`from_name`) where a task has several."""
+    tasks, where, question = entries(file), f" in {file.path.name}", columns.get("label")
     if not any("annotations" in task or "completions" in task for task in tasks):
         raise InputError(f"{file.path.name} has no annotations; export as JSON, not JSON-MIN")
     rows: list[dict[str, Any]] = []
@@ -56,8 +55,7 @@ def read_label_studio(source: Path | File, question: str | None = None) -> Contr
         if annotation.get("was_cancelled"):
             skipped["cancelled"] += 1
             continue
-        label = annotation_label(annotation, question)
-        if label is None:
+        if (label := annotation_label(annotation, question)) is None:
             skipped["empty"] += 1
             continue
         who, about = account(annotation.get("completed_by")), _about(annotation)

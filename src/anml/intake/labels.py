@@ -37,11 +37,9 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
     if task == "auto":
         task = guess_task(series)
         if series.dtype.is_numeric():
-            count = series.n_unique()
-            notes.append(
-                f"column {series.name!r} has {count} different numbers and is taken as "
-                f"{'classes' if task == 'classification' else 'a quantity'} ({task})"
-            )
+            taken = "classes" if task == "classification" else "a quantity"
+            numbers = f"column {series.name!r} has {series.n_unique()} different numbers"
+            notes.append(f"{numbers} and is taken as {taken} ({task})")
     if task == "regression":
         values = _values(series)
         if values.min() == values.max():
@@ -54,10 +52,8 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
         raise InputError(f"column {series.name!r} has one class only, {classes[0]!r}; two are needed")
     if len(classes) > max(2, series.len() / 2):
         hint = " or use the task regression" if series.dtype.is_numeric() else ""
-        raise InputError(
-            f"column {series.name!r} has {len(classes)} classes in {series.len()} rows, more than one "
-            f"class per two rows; name another label column{hint}"
-        )
+        why = f"column {series.name!r} has {len(classes)} classes in {series.len()} rows"
+        raise InputError(f"{why}, more than one class per two rows; name another label column{hint}")
     return Labels(codes_in(texts, classes), "classification", classes, notes)
 
 
@@ -87,8 +83,7 @@ def _values(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         bad = series.filter(numbers.is_null())[0] if numbers is not None else series[0]
         raise InputError(f"column {series.name!r} cannot be a quantity: {str(bad)!r} is not a number")
     values = numbers.to_numpy().astype(np.float64)
-    bad = int((~np.isfinite(values)).sum())
-    if bad:
+    if bad := int((~np.isfinite(values)).sum()):
         raise InputError(f"column {series.name!r} has {bad} infinite labels; empty ones are left out instead")
     if np.abs(values).max(initial=0) > LARGEST:
         worst = values[np.abs(values).argmax()]
@@ -152,15 +147,11 @@ def read_known(
     if columns.reviewed is not None:
         accepted, rejected = read_flags(frame[columns.reviewed], "reviewed")
         right, wrong = right | (accepted & ~wrong), wrong | (rejected & ~right)
-        notes.append(
-            f"{int(accepted.sum()):,} labels that a reviewer accepted and {int(rejected.sum()):,} that one "
-            "rejected enter as known"
-        )
+        yes, no = int(accepted.sum()), int(rejected.sum())
+        notes.append(f"{yes:,} labels that a reviewer accepted and {no:,} that one rejected enter as known")
     if item is not None and (double := contradicted(truth, item)):
-        warnings.append(
-            f"{len(double)} items have more than one right label in column {columns.known!r} (known), "
-            f"the first {double[0]!r}"
-        )
+        many = f"{len(double)} items have more than one right label in column {columns.known!r} (known)"
+        warnings.append(f"{many}, the first {double[0]!r}")
     return answers(labels.y, truth, right, wrong, item)
 
 
@@ -174,10 +165,8 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
         numbers = series.cast(pl.Float64, strict=False)
         if numbers.null_count() > series.null_count():
             bad = series.filter(numbers.is_null() & series.is_not_null())[0]
-            raise InputError(
-                f"column {series.name!r} (known) must hold numbers, or true or false, where labels are "
-                f"numbers; got {str(bad)!r}"
-            )
+            must = f"column {series.name!r} (known) must hold numbers, or true or false"
+            raise InputError(f"{must}, where labels are numbers; got {str(bad)!r}")
         found = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
         if np.isinf(found).any():
             raise InputError(f"column {series.name!r} (known) must hold finite numbers, got an infinite one")
@@ -185,10 +174,8 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
     if flags and not values.is_in(labels.classes).all():
         return truth, *read_flags(series, "known")
     if len(values) and not values.is_in(labels.classes).any():
-        raise InputError(
-            f"column {series.name!r} (known) must hold true or false, or labels of column "
-            f"{labelled.name!r}; got {values[0]!r}"
-        )
+        why = f"column {series.name!r} (known) must hold true or false, or labels of column {labelled.name!r}"
+        raise InputError(f"{why}; got {values[0]!r}")
     truth = codes_in(said, labels.classes)
     # A right label that nobody gave: whatever was given is wrong.
     return truth, none, said.is_not_null().to_numpy() & (truth < 0)
@@ -197,10 +184,8 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
 def _say(name: str, truth: Any, right: Bools, wrong: Bools, notes: list[str], warnings: list[str]) -> None:
     rows = int(told(truth).sum())
     if right.any() or (wrong.any() and not rows):
-        notes.append(
-            f"column {name!r} (known) marks {int(right.sum()):,} labels as right and {int(wrong.sum()):,} as "
-            "wrong, which enter as known"
-        )
+        marks = f"{int(right.sum()):,} labels as right and {int(wrong.sum()):,} as wrong"
+        notes.append(f"column {name!r} (known) marks {marks}, which enter as known")
     elif rows:
         known = rows + int(wrong.sum())
         notes.append(f"column {name!r} (known) holds the right label of {known:,} rows, which enter as known")
@@ -235,19 +220,15 @@ def read_gold(series: pl.Series, labels: pl.Series, task: str, items: pl.Series 
             raise InputError(f"{why}; name the column of answers")
         if items is not None:
             marked = pl.DataFrame({"item": items, "label": given}).filter(right)
-            unlike = marked.filter(pl.col("label").n_unique().over("item") > 1)["item"]
-            if len(unlike):
+            if len(unlike := marked.filter(pl.col("label").n_unique().over("item") > 1)["item"]):
                 which = f"it marks different labels of item {str(unlike[0])!r}"
                 raise InputError(f"{why}: {which}; name the column of answers")
         return Gold(right, right.copy(), "marks")
     if task == "regression":
-        raise InputError(
-            f"column {series.name!r} (gold) must be true or false where labels are numbers, got {values[0]!r}"
-        )
+        must = f"column {series.name!r} (gold) must be true or false where labels are numbers"
+        raise InputError(f"{must}, got {values[0]!r}")
     if len(values) and not len(of_label):
-        raise InputError(
-            f"column {series.name!r} (gold) must hold true or false, or labels of column {labels.name!r}; "
-            f"got {values[0]!r}"
-        )
+        must = f"column {series.name!r} (gold) must hold true or false"
+        raise InputError(f"{must}, or labels of column {labels.name!r}; got {values[0]!r}")
     known = said.is_not_null().to_numpy()
     return Gold(known, known & (said == given).fill_null(False).to_numpy(), "labels")

@@ -1,13 +1,12 @@
 """Tables of labels whose columns are named by hand, or by the names people use for them."""
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.intake.contributions import UNKNOWN_REVIEWER, Contributions, gather, scalars, utc_text
-from anml.intake.file import File, as_file
+from anml.intake.contributions import UNKNOWN_REVIEWER, Chosen, Contributions, gather, scalars, utc_text
+from anml.intake.file import File
 from anml.intake.plain import as_text
 from anml.intake.roles import ALIASES, TRUTHS, find_column, shown
 
@@ -27,12 +26,12 @@ _REVIEWS = {
 }
 
 
-def read_mapped(source: Path | File, columns: dict[str, str | None] | None = None) -> Contributions:
+def read_mapped(file: File, columns: Chosen) -> Contributions:
     """Read a table; `columns` maps our names to the file's, the rest is found by common names."""
-    return mapped(as_file(source).table.frame, columns or {}, "table")
+    return mapped(file.table.frame, columns, "table")
 
 
-def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> Contributions:
+def mapped(frame: pl.DataFrame, columns: Chosen, place: str) -> Contributions:
     """Labels of a table whose contributors are accounts of a place."""
     chosen = choose(frame.columns, columns)
     texts = [name for role, name in chosen.items() if role not in ("time", "reviewed_at")]
@@ -48,27 +47,23 @@ def mapped(frame: pl.DataFrame, columns: dict[str, str | None], place: str) -> C
         doi = {"doi": known["doi"]} if "doi" in chosen else {}
         rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
         rows.append(who | row | doi | scalars(rest))
-        kind = _REVIEWS.get(str(known["review"] or "").lower())
-        if kind and known["contributor"]:
+        if (kind := _REVIEWS.get(str(known["review"] or "").lower())) and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
             evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
     said = []
     for role in ("time", "reviewed_at"):
         times = frame[chosen[role]].drop_nulls() if role in chosen else ()
         if bad := [value for value in times if value != "" and utc_text(value) is None]:
-            said.append(
-                f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times, the first "
-                f"{str(bad[0])!r}; they count as not known"
-            )
+            few = f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times"
+            said.append(f"{few}, the first {str(bad[0])!r}; they count as not known")
     return gather(place, rows, evidence, said)
 
 
-def choose(names: list[str], given: dict[str, str | None]) -> dict[str, str]:
+def choose(names: list[str], given: Chosen) -> dict[str, str]:
     """Which column plays which part."""
     chosen: dict[str, str] = {}
     for role, aliases in NAMES.items():
-        found = find_column(names, {**given, **chosen}, role, aliases)
-        if found is not None:
+        if (found := find_column(names, {**given, **chosen}, role, aliases)) is not None:
             chosen[role] = found
         elif role in REQUIRED:
             raise InputError(f"no column for the {role}; name one of {shown(names)}")

@@ -37,10 +37,8 @@ def read_folder(folder: Path) -> Table:
             return read_table(folder / f"{name}{ending}")
     found = sorted(path for path in folder.rglob("*") if path.is_file() and is_picture(path.name))
     if not found:
-        raise InputError(
-            f"data file {folder.name or str(folder)!r} is a folder; a CSV, TSV or Parquet file is needed, "
-            "or a folder of pictures or of Parquet files"
-        )
+        why = f"data file {folder.name or str(folder)!r} is a folder; a CSV, TSV or Parquet file is needed"
+        raise InputError(f"{why}, or a folder of pictures or of Parquet files")
     parts = [path.relative_to(folder).parts for path in found]
     depths = {len(part) for part in parts}
     if depths not in ({2}, {3}):

@@ -28,8 +28,7 @@ def _plain_series(series: pl.Series) -> pl.Series:
     if dtype.is_float() or dtype.is_decimal():
         return series.cast(pl.Float64).fill_nan(None)
     if dtype.is_integer():
-        whole = series.cast(pl.Int64, strict=False)
-        if whole.null_count() == series.null_count():
+        if (whole := series.cast(pl.Int64, strict=False)).null_count() == series.null_count():
             return whole
         # Too large for 64 bits: kept as floats, or as text where different ones would become the same.
         floats = series.cast(pl.Float64)

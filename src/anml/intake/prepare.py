@@ -115,9 +115,8 @@ def _check_enough(
     if columns.features:
         raise InputError(f"the feature columns of {table.name} hold no word or number to learn from")
     if predictions is None and frame[columns.item or columns.label].n_unique() == frame.height:
-        raise InputError(
-            f"there is no feature column, and every item of column {columns.item!r} has one label; {NEEDED}"
-        )
+        why = f"there is no feature column, and every item of column {columns.item!r} has one label"
+        raise InputError(f"{why}; {NEEDED}")
 
 
 def _gold(
@@ -130,9 +129,8 @@ def _gold(
     if known_already is not None and (both := found.known & known_already.known).any():
         # What is used cannot check: a row is the one or the other.
         found = found._replace(known=found.known & ~both, right=found.right & ~both)
-        notes.append(
-            f"{int(both.sum()):,} rows of column {columns.gold!r} (gold) are known already and check nothing"
-        )
+        rows = f"{int(both.sum()):,} rows of column {columns.gold!r} (gold)"
+        notes.append(f"{rows} are known already and check nothing")
     known = int(found.known.sum())
     if not known:
         warnings.append(f"column {columns.gold!r} (gold) says of no label that it is known")
@@ -198,12 +196,9 @@ SIGNALS = {
 
 def read_identifiers(series: pl.Series, role: str) -> npt.NDArray[np.str_]:
     """Return identifiers as text, or say how many are missing."""
-    missing = series.null_count()
-    if missing:
-        raise InputError(
-            f"column {series.name!r} ({role}) is empty in {missing} of {series.len()} rows; "
-            "every row needs one"
-        )
+    if missing := series.null_count():
+        why = f"column {series.name!r} ({role}) is empty in {missing} of {series.len()} rows"
+        raise InputError(f"{why}; every row needs one")
     return text_array(as_text(series))
 
 
@@ -211,13 +206,10 @@ def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
     """Return verification or reputation in [0, 1]; what is missing is cautious, counted and said."""
     levels, cautious, true = SIGNALS[role]
     if series.dtype == pl.Boolean:
-        said.append(
-            f"column {series.name!r} ({role}) holds truth values: true is read as {true!r}, "
-            f"false as {cautious!r}"
-        )
+        flags = f"column {series.name!r} ({role}) holds truth values"
+        said.append(f"{flags}: true is read as {true!r}, false as {cautious!r}")
         series = series.replace_strict({True: true, False: cautious}, return_dtype=pl.String)
-    missing = series.null_count()
-    if missing:
+    if missing := series.null_count():
         without = "review" if role == "verification" else role
         said.append(f"{missing:,} of {series.len():,} labels have no {without}")
     try:
@@ -246,22 +238,14 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
         raise InputError(f"column {derived.name!r} (derived_from) refers to items; there is no item column")
     rows = pl.DataFrame({"item": as_text(items)}).with_row_index("parent").cast({"parent": pl.Int64})
     parts = as_text(derived).str.split(";")
-    links = (
-        pl.DataFrame({"part": parts})
-        .with_row_index("row")
-        .explode("part")
-        .with_columns(pl.col("part").str.strip_chars())
-        .filter(pl.col("part").is_not_null() & (pl.col("part") != ""))
-    )
+    links = pl.DataFrame({"part": parts}).with_row_index("row").explode("part")
+    links = links.with_columns(pl.col("part").str.strip_chars()).filter(pl.col("part") != "")
     found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
-    unknown = found.filter(pl.col("parent").is_null())
-    if len(unknown):
-        raise InputError(
-            f"column {derived.name!r} (derived_from) names {unknown['part'].n_unique()} items that are not "
-            f"in column {items.name!r}, the first {unknown['part'][0]!r}"
-        )
-    own = found.filter(pl.col("parent") == pl.col("row"))
-    if len(own):
+    if len(unknown := found.filter(pl.col("parent").is_null())):
+        names = f"names {unknown['part'].n_unique()} items that are not in column {items.name!r}"
+        first = unknown["part"][0]
+        raise InputError(f"column {derived.name!r} (derived_from) {names}, the first {first!r}")
+    if len(own := found.filter(pl.col("parent") == pl.col("row"))):
         raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
     grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
     above = dict(grouped.iter_rows())

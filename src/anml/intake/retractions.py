@@ -35,12 +35,10 @@ def read_retractions(path: Path) -> pl.DataFrame:
     """Notices with doi, kind and at; rows of an unknown nature are an error, not a guess."""
     found = []
     for row in read_typed(path, _NEEDED[:2], _NEEDED).iter_rows(named=True):
-        doi = normal_doi(row["OriginalPaperDOI"])
-        if doi is None:
+        if (doi := normal_doi(row["OriginalPaperDOI"])) is None:
             continue
         nature = one_of("RetractionNature", (row["RetractionNature"] or "").strip().lower(), NATURES)
-        at = utc_text(row["RetractionDate"], _TIMES)
-        if at is None:
+        if (at := utc_text(row["RetractionDate"], _TIMES)) is None:
             raise InputError(f"the RetractionDate {row['RetractionDate']!r} cannot be read")
         found.append({"doi": doi, "kind": NATURES[nature], "at": at})
     return pl.DataFrame(found, schema=dict.fromkeys(("doi", "kind", "at"), pl.String))

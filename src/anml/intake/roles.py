@@ -91,8 +91,7 @@ def find_column(
     columns: Sequence[str], given: Mapping[str, Any], role: str, names: Sequence[str]
 ) -> str | None:
     """The column that plays a role, if any: the one that was named, else the first that is called like it."""
-    wanted = given.get(role)
-    if wanted is not None:
+    if (wanted := given.get(role)) is not None:
         return need(columns, str(wanted), role)
     # What was named for another role, or is not the name of a column, is not taken.
     taken = {name for key, name in given.items() if key not in ("task", "seen") and isinstance(name, str)}
@@ -144,10 +143,6 @@ def _fits_time(series: pl.Series) -> bool:
     return start_as_times(series)
 
 
-def _fits_flag(series: pl.Series) -> bool:
-    return set(as_text(series.drop_nulls().unique()).str.to_lowercase().to_list()) <= FLAGS.keys()
-
-
 FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
@@ -159,8 +154,7 @@ def are_flags(values: pl.Series) -> bool:
 def read_flags(series: pl.Series, role: str) -> tuple[Bools, Bools]:
     """Rows marked true, and rows marked false."""
     lower = as_text(series).str.strip_chars().str.to_lowercase()
-    other = lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))
-    if len(other):
+    if len(other := lower.drop_nulls().filter(~lower.drop_nulls().is_in(list(FLAGS)))):
         raise InputError(f"column {series.name!r} ({role}) must be true or false, got {other[0]!r}")
     marked = lower.replace_strict(FLAGS, return_dtype=pl.Boolean)
     return marked.fill_null(False).to_numpy(), (~marked).fill_null(False).to_numpy()
@@ -175,7 +169,7 @@ FITS: dict[str, Callable[[pl.Series], bool]] = {
     "reputation": _fits_levels("reputation", REPUTATION),
     "time": _fits_time,
     "derived_from": lambda series: True,
-    "gold": _fits_flag,
+    "gold": lambda series: are_flags(as_text(series.drop_nulls().unique())),
     "known": lambda series: True,
-    "reviewed": _fits_flag,
+    "reviewed": lambda series: True,
 }

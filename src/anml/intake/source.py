@@ -7,17 +7,9 @@ from typing import NamedTuple
 import polars as pl
 
 from anml.core.checks import one_of
-from anml.core.signals.policy import Evidence, Policy, Verdict
-from anml.intake.contributions import (
-    ANNOTATION,
-    IS_TRUTH,
-    KNOWN,
-    PLATFORMS,
-    REVIEWED,
-    Contributions,
-    last_reviews,
-)
-from anml.intake.exports import AUTO, FORMATS, TABLE, Chosen, read_export, recognise
+from anml.core.signals.policy import Evidence, Policy
+from anml.intake.contributions import ANNOTATION, IS_TRUTH, KNOWN, PLATFORMS, REVIEWED, Chosen, last_reviews
+from anml.intake.exports import AUTO, FORMATS, TABLE, read_export, recognise
 from anml.intake.file import File
 from anml.intake.pictures import read_folder
 from anml.intake.shapes.grades import read_grades
@@ -35,7 +27,8 @@ class Source(NamedTuple):
     """A table with the `roles` of its columns, those `beside` that are no features, and an export's question.
 
     `accounts` is the place that contributors' names belong to, "" where they are a ledger's identifiers;
-    `about_v` says where v comes from while no ledger is asked; `shape` is what other labels were made of.
+    `about_v` says where v comes from while no ledger is asked; `shape` is what other labels were made of;
+    `path` is where it was read from.
     """
 
     table: Table
@@ -48,25 +41,28 @@ class Source(NamedTuple):
     about_v: str = ""
     question: str | None = None
     shape: Shape | None = None
+    path: Path | None = None
 
 
 def read_source(path: Path, format: str, given: Chosen) -> Source:
     """Read a file as what it is; `given` are the columns, or the question, that were named."""
     one_of("format", format, (AUTO, *FORMATS, *SPAN_FORMATS))
+    asked = given.get("task")
     if path.is_dir() and format in (AUTO, TABLE):
         parts = parquet_files(path)
-        if parts and given.get("task") in SHAPES:
-            return shaped_source(read_parts(path), TABLE, given)
-        return plain_source(read_parts(path) if parts else read_folder(path))
+        table, shaped = read_parts(path) if parts else read_folder(path), parts and asked in SHAPES
+        source = shaped_source(table, TABLE, given) if shaped else plain_source(table)
+        return source._replace(path=path)
     file = File(path)
     found = recognise(file) if format == AUTO else format
-    asked = given.get("task")
     shape = asked if asked in SHAPES else told_shape(file, found) if asked == AUTO else None
     if asked == AUTO and found == TABLE:
         shape = table_shape(file.table.frame, given)
     if shape is not None:
-        return shaped_source(file, found, {**given, "task": shape})
-    return plain_source(file.table) if found == TABLE else _export(file, found, given)
+        source = shaped_source(file, found, {**given, "task": shape})
+    else:
+        source = plain_source(file.table) if found == TABLE else _export(file, found, given)
+    return source._replace(path=path)
 
 
 def shaped_source(file: File | Table, format: str, given: Chosen) -> Source:
@@ -131,27 +127,25 @@ def _export(file: File, format: str, given: Chosen) -> Source:
     rows = rows.drop({KNOWN, REVIEWED} - {*told})
     roles, about_v = {name: name for name in ("label", "contributor", "item", *told)}, ""
     if not found.evidence.is_empty():
-        # Rows that no review is about have no v of their own.
-        v = [verdict.v if verdict.evidence else None for verdict in judged(found)]
+        v = _earned(found.rows, found.evidence)
         rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
         roles["verification"] = "verification"
-        about_v = (
-            f"v comes from the {found.evidence.height} reviews in this file, which nobody signed; "
-            "with --ledger it comes from evidence on record"
-        )
+        reviews = f"v comes from the {found.evidence.height} reviews in this file, which nobody signed"
+        about_v = f"{reviews}; with --ledger it comes from evidence on record"
     beside = tuple(name for name in BESIDE if name in rows.columns)
     table, asked = Table(rows, file.path.name, file.sha256), given.get("label")
     return Source(table, format, found.source, roles, beside, notes, found.warnings, about_v, asked)
 
 
-def judged(found: Contributions) -> list[Verdict]:
-    """The verdict on each row by the reviews in its own file."""
+def _earned(rows: pl.DataFrame, evidence: pl.DataFrame) -> list[float | None]:
+    """What each row earns by the reviews in its own file; those that no review is about have no v."""
     records: dict[tuple[str, str], list[Evidence]] = {}
-    for number, row in enumerate(found.evidence.iter_rows(named=True)):
+    for number, row in enumerate(evidence.iter_rows(named=True)):
         kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
         at = datetime.fromisoformat(row["at"]).timestamp() if row["at"] else 0.0
         who = row["contributor"], row["item"]
         record = Evidence(number, kind, row["contributor"], row["issuer"], at, None, "platform", row["item"])
         records.setdefault(who, []).append(record)
-    pairs = found.rows.select("contributor", "item").iter_rows()
-    return [Policy().judge(records.get(pair, []), float("inf")) for pair in pairs]
+    pairs = rows.select("contributor", "item").iter_rows()
+    verdicts = (Policy().judge(records.get(pair, []), float("inf")) for pair in pairs)
+    return [verdict.v if verdict.evidence else None for verdict in verdicts]

@@ -134,9 +134,8 @@ def _from_native(source: Any, name: str) -> pl.DataFrame:
     except pl.exceptions.DuplicateError:
         raise InputError(f"the {name} frame has column names that occur more than once") from None
     except TypeError:
-        raise InputError(
-            f"{name} must be a path or a pandas, polars or Arrow table, got {type(source).__name__}"
-        ) from None
+        why = f"{name} must be a path or a pandas, polars or Arrow table"
+        raise InputError(f"{why}, got {type(source).__name__}") from None
 
 
 def _from_pandas_column(series: Any, column: str) -> pl.Series:

@@ -42,13 +42,10 @@ def instants(series: pl.Series) -> pl.Series:
 def read_instants(series: pl.Series) -> pl.Series:
     """Read a column of times, or name the first value that is none."""
     read = instants(series)
-    bad = read.is_null() & series.is_not_null()
-    if bad.any():
+    if (bad := read.is_null() & series.is_not_null()).any():
         first = series.filter(bad)[0]
-        raise InputError(
-            f"column {series.name!r} has {bad.sum()} values that are not times, the first {str(first)!r}; "
-            f"allowed: {ALLOWED}"
-        )
+        why = f"column {series.name!r} has {bad.sum()} values that are not times, the first {str(first)!r}"
+        raise InputError(f"{why}; allowed: {ALLOWED}")
     return read
 
 
@@ -84,8 +81,7 @@ def ages(times: pl.Series, now: datetime | None) -> tuple[Floats, datetime, int]
         now = now.astimezone(UTC).replace(tzinfo=None)
     elapsed = (pl.lit(now).cast(pl.Datetime("us")).dt.epoch("us") - pl.col("t").dt.epoch("us")) / 1.0
     years = times.to_frame("t").select(elapsed / MICROSECONDS_PER_YEAR).to_series().fill_null(0.0).to_numpy()
-    future = int((years < 0).sum())
-    return np.maximum(years, 0.0), now, future
+    return np.maximum(years, 0.0), now, int((years < 0).sum())
 
 
 def _from_numbers(values: pl.Series) -> pl.Series:
@@ -104,15 +100,9 @@ def _from_iso(series: pl.Series) -> pl.Series:
     # Pieces are cut out and put together in one form, because a column may mix dates and times.
     cut = series.str.extract_groups(ISO).struct.unnest()
     cut.columns = ["year", "month", "day", "hour", "minute", "second", "part", "zone"]
-    two = {name: pl.col(name).str.zfill(2) for name in ("month", "day", "hour", "minute", "second")}
-    form = pl.format(
-        "{}-{}-{}T{}:{}:{}.{}",
-        pl.col("year"),
-        two["month"],
-        two["day"].fill_null("01"),
-        *(two[name].fill_null("00") for name in ("hour", "minute", "second")),
-        pl.col("part").fill_null("0"),
-    )
+    least = {"month": "01", "day": "01", "hour": "00", "minute": "00", "second": "00"}
+    two = (pl.col(name).str.zfill(2).fill_null(rest) for name, rest in least.items())
+    form = pl.format("{}-{}-{}T{}:{}:{}.{}", "year", *two, pl.col("part").fill_null("0"))
     read = form.str.strptime(pl.Datetime("us"), "%Y-%m-%dT%H:%M:%S%.f", strict=False)
     digits = pl.col("zone").str.replace_all(":|Z|z|UTC", "").replace("", None)
     minutes = digits.str.slice(1, 2).cast(pl.Int64) * 60 + digits.str.slice(3, 2).cast(pl.Int64)

@@ -7,8 +7,7 @@ import polars as pl
 
 from anml.app.audit.result import Audited
 from anml.core.domain import BOXES, GRADES, PREFERENCE, SPANS
-from anml.core.people.verdicts import ENOUGH_ROWS as ENOUGH
-from anml.core.people.verdicts import FALSE_DISCOVERIES
+from anml.core.people.verdicts import ENOUGH_ROWS, FALSE_DISCOVERIES
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.words import counted
 from anml.surfaces.names import names_listed, shortened
@@ -72,11 +71,8 @@ def are_right(result: Audited) -> str:
 def who(result: Audited) -> list[Sentence]:
     """Whom to talk to, else that nobody is accused; and of whom nothing can be told."""
     if result.contributors.is_empty():
-        return [
-            Sentence(
-                "", "No contributor column was given, so nobody can be named; --contributor says which it is."
-            )
-        ]
+        nobody = "No contributor column was given, so nobody can be named"
+        return [Sentence("", f"{nobody}; --contributor says which it is.")]
     said = [*accusations(result), *_copies(result)]
     if result.contributors.height == 1:
         return said or [Sentence("", "There is one contributor, so there is nobody to compare with.")]
@@ -96,10 +92,8 @@ def change_of(row: dict[str, Any]) -> str:
     """How somebody changed, and when."""
     before, since, days = row["quality_before"], row["quality_since"], row["changed_age"] * 365.25
     ago = counted(round(days), "day") if days < 60 else f"{days / 30.44:.0f} months"
-    return (
-        f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before, "
-        f"{since:.0%} since ({ago} before the newest label)."
-    )
+    got = f"got {'worse' if since < before else 'better'}: {before:.0%} of the labels were right before"
+    return f"{got}, {since:.0%} since ({ago} before the newest label)."
 
 
 def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str]) -> list[Sentence]:
@@ -143,9 +137,8 @@ def accusations(result: Audited) -> list[Sentence]:
         for found, names in alike.items()
     ]
     left = sum(len(names) for names in [*alike.values()][MOST_SAID:])
-    return _first(
-        said, f"{counted(left, 'more is', 'more are')} accused; the table of contributors has them."
-    )
+    more = counted(left, "more is", "more are")
+    return _first(said, f"{more} accused; the table of contributors has them.")
 
 
 def _first(said: list[Sentence], more: str) -> list[Sentence]:
@@ -183,7 +176,7 @@ def open_reasons(result: Audited) -> dict[str, Finding]:
 
 
 def _left_open(row: dict[str, Any], what: str) -> Finding:
-    if row["rows"] < ENOUGH:
+    if row["rows"] < ENOUGH_ROWS:
         return TOO_LITTLE
     low, high = row["quality_low"], row["quality_high"]
     # An interval that says nothing is no reason.
@@ -297,10 +290,8 @@ def false_alarms(result: Audited) -> str:
     if not count:
         return ""
     about = "fewer than 0.01" if false < 0.01 else f"about {false:.2g}"
-    return (
-        f"Of {counted(count, 'accusation')}, {about} are expected to be false "
-        f"(false discovery rate at most {FALSE_DISCOVERIES:.0%})."
-    )
+    rate = f"false discovery rate at most {FALSE_DISCOVERIES:.0%}"
+    return f"Of {counted(count, 'accusation')}, {about} are expected to be false ({rate})."
 
 
 def _named(names: Sequence[str]) -> str:

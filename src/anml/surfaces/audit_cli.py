@@ -95,7 +95,7 @@ def demo(
     json: audit_options.Json = False,
 ) -> None:
     """Audit digits labelled by twelve made-up contributors. Some of them are bad; writes a report."""
-    from anml.app.audit.output import RECORD, check_folder, removed_on_error, write_frame
+    from anml.app.audit.output import RECORD, check_folder, write_frame
     from anml.app.demo import demo_tables
 
     run, data, test = out / "run", out / "contributed.csv", out / "test.csv"
@@ -104,10 +104,14 @@ def demo(
     how: dict[str, Any] = {"out": run, "seed": seed, "json": json, "quiet": not sys.stderr.isatty()}
     if not json:
         print(f"anml train {data} --time labeled_at --domain science --test {test} --out {run}\n")
-    with removed_on_error(data, test):
+    try:
         for frame, path in zip(demo_tables(seed), (data, test), strict=True):
             write_frame(frame, path)
         train(data, test=test, time="labeled_at", domain="science", **how)
+    except BaseException:
+        data.unlink(missing_ok=True)
+        test.unlink(missing_ok=True)
+        raise
 
 
 def _shown(chosen: dict[str, Any]) -> Any:

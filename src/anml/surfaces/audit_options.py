@@ -183,8 +183,7 @@ def documented(function: Callable[..., Any], options: Sequence[Option] = OPTIONS
     """The docstring of a Python function, with those of its parameters that the table has at its end."""
     known, lines = {option.name: option for option in options}, []
     for name, parameter in inspect.signature(function).parameters.items():
-        option = known.get(name)
-        if option is None:
+        if (option := known.get(name)) is None:
             continue
         shown = str(parameter.annotation).replace("typing.", "").replace("collections.abc.", "")
         shown = parameter.annotation.__name__ if isinstance(parameter.annotation, type) else shown

@@ -39,8 +39,7 @@ def print_audit(result: Audited) -> None:
         say("Contributors, the accused first, then by verdict and quality:", "bold")
         for line in _contributor_table(result, console.width, names):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
-        hidden = result.contributors.height - MOST_LISTED
-        if hidden > 0:
+        if (hidden := result.contributors.height - MOST_LISTED) > 0:
             say(f"{hidden:,} more contributors; contributors.csv has all of them")
         if false := false_alarms(result):
             say(false)

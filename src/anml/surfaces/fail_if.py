@@ -49,10 +49,8 @@ def _part(text: str, whole: str) -> Check:
     try:
         value = float(limit) / (100 if percent else 1)
     except ValueError:
-        raise InputError(
-            "--fail-if takes conditions such as quality<0.6, wrong>10%, accused or doubtful, joined by or, "
-            f"got {whole!r}"
-        ) from None
+        why = "--fail-if takes conditions such as quality<0.6, wrong>10%, accused or doubtful, joined by or"
+        raise InputError(f"{why}, got {whole!r}") from None
     if name not in (*OF_CONTRIBUTORS, *OF_RUN):
         raise UnknownNameError("figure in --fail-if", name, (*OF_CONTRIBUTORS, *OF_RUN, *FACTS))
     return Check(name, sign, value)
@@ -74,8 +72,7 @@ def _failure(part: Check, result: "Audited") -> str:
         return f"accused: {names_listed(found['contributor'].to_list())}" if found.height else ""
     held = SIGNS[part.sign]
     if part.name in OF_RUN:
-        figure = OF_RUN[part.name](result)
-        if figure is None:
+        if (figure := OF_RUN[part.name](result)) is None:
             raise UnsupportedError(f"{part.name} was not measured; leave --no-compare out")
         return f"{part.name} is {figure:.3g}" if held(figure, part.limit) else ""
     if part.name not in people.columns:

@@ -32,9 +32,8 @@ def progress_shown(
     """What a run reports (what, done, of) to; `wanted`: None for what takes long, true, false, a function."""
     if wanted is not None and not isinstance(wanted, bool):
         if not callable(wanted):
-            raise InputError(
-                f"progress must be true, false, None or a function of (what, done, of), got {wanted!r}"
-            )
+            why = "progress must be true, false, None or a function of (what, done, of)"
+            raise InputError(f"{why}, got {wanted!r}")
         yield wanted
     elif wanted is False:
         yield None
@@ -74,8 +73,7 @@ def _lines(after: float, clock: Clock) -> Report:
 
     def report(what: str, done: int, of: int) -> None:
         nonlocal due
-        passed = clock() - start
-        if passed >= due:
+        if (passed := clock() - start) >= due:
             due = passed + EVERY
             LOGGER.info("anml: %s, %d of %d, after %.0f s", what, done, of, passed)
 

@@ -70,8 +70,7 @@ class Audit:
         """
         looking = where_to_look(of_result(self.result), top)
         if path is not None:
-            place, source = self.result.data.get("path"), source_of_audit(self.result, self.table)
-            write_list(looking, source, None if place is None else Path(place), format, Path(path))
+            write_list(looking, source_of_audit(self.result, self.table), format, Path(path))
         return self._native(looking.rows)
 
     def weights_for(self, data: Any, key: str | None = None) -> Weighting:
@@ -200,8 +199,7 @@ def relabel(
     looking = where_to_look(found, top)
     if out is not None:
         given = None if data is None else Path(data)
-        place = given or Path(run, str(found.data.get("path")))
-        write_list(looking, source_of(found, Path(run), given), place, format, Path(out))
+        write_list(looking, source_of(found, Path(run), given), format, Path(out))
     return typed(looking.rows, found.kinds)
 
 
@@ -215,9 +213,7 @@ def to_native(frame: pl.DataFrame, like: Any | None, rows: Ints | None = None) -
 
             made = pandas.DataFrame({series.name: series.to_list() for series in frame.get_columns()})
         return made if rows is None else made.set_axis(like.index.take(rows), axis=0)
-    if nw.dependencies.is_pyarrow_table(like):
-        return frame.to_arrow()
-    return frame
+    return frame.to_arrow() if nw.dependencies.is_pyarrow_table(like) else frame
 
 
 class Value:
@@ -241,10 +237,8 @@ class Value:
     def __repr__(self) -> str:
         best, record = self.result.contributors.row(0, named=True), self.result.record
         how = "exact" if self.exact else f"from {record['evaluations']} coalitions"
-        return (
-            f"{record['method']} values of {self.result.contributors.height} contributors, {how}; "
-            f"{best['contributor']} has the highest, {best['value']:.4g}"
-        )
+        values = f"{record['method']} values of {self.result.contributors.height} contributors, {how}"
+        return f"{values}; {best['contributor']} has the highest, {best['value']:.4g}"
 
 
 def value(

@@ -54,8 +54,7 @@ def relabel(
         looking = asked(looking, found, paid)
     if prices is not None:
         looking = priced(looking, paid)
-    place = data or Path(run, str(found.data.get("path")))
-    text = write_list(looking, source_of(found, run, data), place, format, out)
+    text = write_list(looking, source_of(found, run, data), format, out)
     _show(looking, text, out, json)
 
 
@@ -134,15 +133,14 @@ def rounds_table(rounds: list[dict[str, Any]]) -> tuple[list[str], list[list[str
 
 def looked(applied: "Applied") -> str:
     """How many were looked at, and how many changed, in one sentence."""
-    answers, changed, asked = (applied.rounds[-1][name] for name in ("answers", "changed", "expected"))
+    last = applied.rounds[-1]
+    answers, changed, asked = (last[name] for name in ("answers", "changed", "expected"))
     expected = "" if asked is None else f"; about {asked:.0f} were expected to"
     share = changed / answers
     have = counted(answers, "item has an answer", "items have an answer")
     said = f"{have}; {counted(changed, 'label')} changed ({share:.0%}){expected}."
     # Without this, more wrong labels after the round than before it read as if the answers had made them.
-    more = (
-        asked is not None and changed > asked and applied.rounds[-1]["left"] >= applied.rounds[-1]["before"]
-    )
+    more = asked is not None and changed > asked and last["left"] >= last["before"]
     return f"{said} More were wrong than expected, so more are expected among the rest." if more else said
 
 

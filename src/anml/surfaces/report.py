@@ -92,12 +92,8 @@ def render_report(result: Audited) -> str:
 
 def render_card(result: Audited) -> str:
     """What a notebook shows: the three answers and the first contributors, in colours of the notebook."""
-    return rendered(
-        "report_card.html.j2",
-        **_opening(result),
-        rows=contributor_table(result)["rows"][:CARD_ROWS],
-        hidden=max(result.contributors.height - CARD_ROWS, 0),
-    )
+    rows, hidden = contributor_table(result)["rows"], max(result.contributors.height - CARD_ROWS, 0)
+    return rendered("report_card.html.j2", **_opening(result), rows=rows[:CARD_ROWS], hidden=hidden)
 
 
 def write_report(result: Audited, folder: Path) -> None:
@@ -152,10 +148,8 @@ def _people(result: Audited) -> dict[str, Any] | None:
 def quality_figure(people: pl.DataFrame, pool: float, few: int) -> Markup:
     """Contributor quality as dots with intervals; hollow where few rows stand behind it."""
     low, high = np.percentile(people["quality"].to_numpy(), (0, 100))
-    text = (
-        f"{people.height} contributors; quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows. "
-        "The numbers are in the contributor table."
-    )
+    quality = f"quality from {low:.2f} to {high:.2f}, {pool:.2f} over all rows"
+    text = f"{people.height} contributors; {quality}. The numbers are in the contributor table."
     left = min(_margin([shortened(name, 24) for name in people["contributor"]]), 185)
     page = rendered("quality.svg.j2", rows=people.to_dicts(), pool=pool, few=few, left=left, text=text)
     return Markup(page)
@@ -230,11 +224,8 @@ def contributor_table(result: Audited) -> dict[str, Any]:
 
 def most_confused(result: Audited) -> pl.DataFrame:
     """Contributors by the lower end of how far they disagree with predictions: newcomers do not lead."""
-    frame = (
-        result.confusion.group_by("contributor")
-        .agg(total=pl.col("rows").sum(), wrong=pl.col("rows").filter(DIFFERS).sum())
-        .filter(pl.col("wrong") > 0)
-    )
+    counts = {"total": pl.col("rows").sum(), "wrong": pl.col("rows").filter(DIFFERS).sum()}
+    frame = result.confusion.group_by("contributor").agg(**counts).filter(pl.col("wrong") > 0)
     if frame.is_empty():
         return frame
     low, _ = wilson((frame["wrong"] / frame["total"]).to_numpy(), frame["total"].to_numpy())

@@ -73,16 +73,12 @@ def _places(shape: Shaped) -> Section:
     head = ["document", *numbers, "type", "p", "marked by"]
     seen = dict(shape.frames["seen"].group_by("document").len().iter_rows())
     least = frame.sort("p", "document", maintain_order=True).head(MOST_ROWS)
-    rows = [
-        [
-            shortened(row["document"], NAME),
-            *(f"{row[name]:g}" for name in numbers),
-            shortened(row["type"], NAME),
-            chance(row["p"]),
-            f"{row['marked']} of {seen[row['document']]}",
-        ]
-        for row in least.iter_rows(named=True)
-    ]
+    rows = []
+    for row in least.iter_rows(named=True):
+        place = (f"{row[name]:g}" for name in numbers)
+        document, kind = (shortened(row[name], NAME) for name in ("document", "type"))
+        by = f"{row['marked']} of {seen[row['document']]}"
+        rows.append([document, *place, kind, chance(row["p"]), by])
     foot = f"The least sure first; {shape.kind}.csv has all. p: probability that there is one."
     title = shape.kind.capitalize()
     return Section(title, sentences(shape), head, rows, frame.height - len(rows), foot, _documents(shape))
@@ -93,13 +89,11 @@ def _documents(shape: Shaped) -> list[Document]:
     if "texts" not in shape.frames:
         return []
     consensus, texts = shape.tables[shape.kind], dict(shape.frames["texts"].iter_rows())
-    unsure = consensus.sort("p", "document", maintain_order=True).unique(
-        "document", keep="first", maintain_order=True
-    )
+    unsure = consensus.sort("p", "document", maintain_order=True)
+    unsure = unsure.unique("document", keep="first", maintain_order=True)
     found = []
     for row in unsure.head(MOST_DOCUMENTS).iter_rows(named=True):
-        text = texts.get(row["document"])
-        if text is None:
+        if (text := texts.get(row["document"])) is None:
             continue
         low = max(0, min(row["start"] - AROUND, len(text) - 2 * AROUND))
         high = min(len(text), low + 2 * AROUND)

@@ -52,9 +52,8 @@ def change_of(result: Audited) -> Change:
         if result.doubtful is not None:
             said.append("As the result is doubtful, do not quote this figure.")
     if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
-        said.append(
-            "Training on all rows alike did better here: try the recipe “uniform”, or keep more rows."
-        )
+        better = "Training on all rows alike did better here"
+        said.append(f"{better}: try the recipe “uniform”, or keep more rows.")
     most = max(uniform.error.mean, chosen.error.mean) or 1.0
     bars = [
         (name, *shown_error(way, comparison), way.error.mean / most)
@@ -139,10 +138,8 @@ def todo(result: Audited) -> list[str]:
     """What to do, most useful first, in sentences."""
     if result.doubtful is not None:
         needed = _needed(result) or "right labels for some rows of both sides"
-        return [
-            f"Get {needed}: that would settle it.",
-            "Until then, do not drop, relabel or pay by this result.",
-        ]
+        until = "Until then, do not drop, relabel or pay by this result."
+        return [f"Get {needed}: that would settle it.", until]
     said = []
     if accused := result.judged(*ACCUSED):
         them = names_listed(accused, NAME)
@@ -173,10 +170,8 @@ def reason_for_doubt(doubtful: float | str) -> str:
     """Why a result must not be relied on, by the share of the rows in doubt; runs of old say it in words."""
     if isinstance(doubtful, str):
         return doubtful.rstrip(".")
-    return (
-        f"the labels split into two camps: contributors of {doubtful:.0%} of the rows contradict the others, "
-        "and the labels alone cannot tell which side is right"
-    )
+    camps = f"two camps: contributors of {doubtful:.0%} of the rows contradict the others"
+    return f"the labels split into {camps}, and the labels alone cannot tell which side is right"
 
 
 def _checks(result: Audited) -> str:
@@ -229,23 +224,16 @@ class Summary(NamedTuple):
 
     def lines(self) -> list[tuple[str, str]]:
         """Each answer under its question, as plain text."""
-        return [
-            ("Who", " ".join(str(said) for said in self.who)),
-            ("What to do", " ".join(self.todo)),
-            ("What it changes", str(self.change)),
-        ]
+        who, todo = " ".join(map(str, self.who)), " ".join(self.todo)
+        return [("Who", who), ("What to do", todo), ("What it changes", str(self.change))]
 
 
 def summary(result: Audited) -> Summary:
     """Make the answers from what an audit found."""
     doubtful = result.doubtful
-    return Summary(
-        doubt="" if doubtful is None else f"Do not rely on this result: {reason_for_doubt(doubtful)}.",
-        warnings=[_sentence(said) for said in result.warnings],
-        who=who(result),
-        todo=todo(result),
-        change=change_of(result),
-    )
+    doubt = "" if doubtful is None else f"Do not rely on this result: {reason_for_doubt(doubtful)}."
+    warnings = [_sentence(said) for said in result.warnings]
+    return Summary(doubt, warnings, who(result), todo(result), change_of(result))
 
 
 def _sentence(text: str) -> str:

@@ -67,9 +67,8 @@ def _source(data: Path, table: Path | None) -> tuple[Any, Path | None]:
         return data, None
     table = table or data_of(data)
     if table is None:
-        raise InputError(
-            f"this run does not know where its table lies; say which it was: anml value {data} --table FILE"
-        )
+        why = "this run does not know where its table lies"
+        raise InputError(f"{why}; say which it was: anml value {data} --table FILE")
     return table, data
 
 

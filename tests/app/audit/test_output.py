@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from anml.app.audit.audit import audit_table
-from anml.app.audit.output import check_folder, removed_on_error, write_frame, write_run
+from anml.app.audit.output import check_folder, write_frame, write_run
 from anml.app.audit.request import Request
 from anml.app.spreadsheets import safe_for_spreadsheets
 from anml.core.errors import InputError, IntegrityError
@@ -145,12 +145,6 @@ def test_frame_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         write_frame(frame, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text() == "x\n1\n2\n"
     assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "a.parquet"}
-
-
-def test_files_stay_when_the_work_succeeds(tmp_path):
-    with removed_on_error(tmp_path / "a"):
-        (tmp_path / "a").touch()
-    assert (tmp_path / "a").is_file()
 
 
 @pytest.mark.parametrize("name", ["samples.parquet", "contributors.csv"])

@@ -8,9 +8,9 @@ from anml.app.relabel.rounds import (
     FILE,
     ITEM,
     LABEL,
+    ROLES,
     TRUTH,
     NewLabel,
-    Roles,
     read_rounds,
     rounds_file,
     with_answers,
@@ -22,7 +22,13 @@ from anml.intake.tables import Table
 FRAME = pl.DataFrame(
     {"task": [1, 1, 2], "who": ["ann", "bob", "ann"], "label": ["a", "b", "a"], "size": [1.0, 1.0, 2.0]}
 )
-ROLES = Roles("label", "who", "task")
+
+
+def named(**roles):
+    return dict.fromkeys(ROLES) | {"numbers": False, "label": "label", "contributor": "who"} | roles
+
+
+NAMED = named(item="task")
 
 
 def answered(frame, roles, answers, kind=TRUTH):
@@ -30,53 +36,53 @@ def answered(frame, roles, answers, kind=TRUTH):
 
 
 def test_a_right_label_settles_all_rows_of_its_item_and_changes_no_label():
-    table, roles = answered(FRAME, ROLES, {1: NewLabel("a", "")})
-    assert roles.known == "known"
+    table, roles = answered(FRAME, NAMED, {1: NewLabel("a", "")})
+    assert roles["known"] == "known"
     assert table.frame["known"].to_list() == ["a", "a", None]
     assert table.frame[ANSWERED].to_list() == ["a", "a", None]
     assert table.frame["label"].to_list() == ["a", "b", "a"]
-    assert roles.reviewed is None
+    assert roles["reviewed"] is None
 
 
 def test_without_items_every_row_is_one():
-    table, roles = answered(FRAME, Roles("label", "who"), {2: NewLabel("b", "")})
-    assert roles.item == ITEM
+    table, roles = answered(FRAME, named(), {2: NewLabel("b", "")})
+    assert roles["item"] == ITEM
     assert table.frame["known"].to_list() == [None, None, "b"]
 
 
 def test_a_label_that_nobody_gave_makes_those_that_were_given_wrong():
-    table, roles = answered(FRAME, ROLES, {0: NewLabel("c", "")})
+    table, roles = answered(FRAME, NAMED, {0: NewLabel("c", "")})
     assert table.frame["known"].to_list() == [None] * 3
-    assert table.frame[roles.reviewed].to_list() == ["false", "false", None]
+    assert table.frame[roles["reviewed"]].to_list() == ["false", "false", None]
     assert table.frame[ANSWERED].to_list() == ["c", "c", None]
 
 
 def test_marks_that_were_there_stay_beside_right_labels():
     frame = FRAME.with_columns(checked=pl.Series(["true", None, "false"]))
-    table, roles = answered(frame, Roles("label", "who", "task", known="checked"), {1: NewLabel("a", "")})
-    assert (roles.known, roles.reviewed) == ("known", "checked")
+    table, roles = answered(frame, named(item="task", known="checked"), {1: NewLabel("a", "")})
+    assert (roles["known"], roles["reviewed"]) == ("known", "checked")
     assert table.frame["checked"].to_list() == ["true", None, "false"]
 
 
 def test_second_labels_are_rows_of_their_own_that_nobody_has_reviewed():
     frame = FRAME.with_columns(v=pl.Series([0.9, 0.9, 0.9]))
-    named = Roles("label", "who", "task", verification="v")
-    table, roles = answered(frame, named, {2: NewLabel("b", "eve")}, LABEL)
+    roles = named(item="task", verification="v")
+    table, roles = answered(frame, roles, {2: NewLabel("b", "eve")}, LABEL)
     assert table.frame.height == 4
     assert table.frame.row(3, named=True) == {"task": "2", "who": "eve", "label": "b", "size": 2.0, "v": None}
-    assert roles.known is None
+    assert roles["known"] is None
 
 
 def test_a_second_label_of_numbers_is_a_number():
     frame = FRAME.with_columns(label=pl.Series([1, 2, 3]))
-    assert answered(frame, ROLES, {0: NewLabel("4", "eve")}, LABEL)[0].frame["label"].to_list() == [
+    assert answered(frame, NAMED, {0: NewLabel("4", "eve")}, LABEL)[0].frame["label"].to_list() == [
         1,
         2,
         3,
         4,
     ]
     with pytest.raises(AnmlError, match="'four' is no label of this table"):
-        answered(frame, ROLES, {0: NewLabel("four", "eve")}, LABEL)
+        answered(frame, NAMED, {0: NewLabel("four", "eve")}, LABEL)
 
 
 def test_rounds_are_read_as_they_were_written_and_not_otherwise(tmp_path):
@@ -89,6 +95,6 @@ def test_rounds_are_read_as_they_were_written_and_not_otherwise(tmp_path):
 
 
 def test_the_hash_of_a_table_follows_its_answers():
-    one, _ = answered(FRAME, ROLES, {1: NewLabel("a", "")})
-    two, _ = answered(FRAME, ROLES, {1: NewLabel("b", "")})
+    one, _ = answered(FRAME, NAMED, {1: NewLabel("a", "")})
+    two, _ = answered(FRAME, NAMED, {1: NewLabel("b", "")})
     assert len({one.sha256, two.sha256, "0" * 64}) == 3

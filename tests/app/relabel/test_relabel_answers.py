@@ -20,7 +20,7 @@ class TestAnswers:
     def answers(self, file, name):
         path = DATA / name
         source = read_source(path, "auto", {"label": None, "time": None})
-        return read_answers(file, source, path, self.SAMPLES)
+        return read_answers(file, source, self.SAMPLES)
 
     def test_label_studio_by_task_of_ours_and_by_new_annotations(self, tmp_path):
         def task(number, annotation, **data):
@@ -42,7 +42,7 @@ class TestAnswers:
         entries[1]["responses"]["tone"].append({"value": "pos", "user_id": "boss"})
         (tmp_path / "back.json").write_text(json.dumps(entries))
         source = read_source(path, "auto", {"label": None, "time": None})
-        assert read_answers(tmp_path / "back.json", source, path, samples) == {2: ("pos", "boss")}
+        assert read_answers(tmp_path / "back.json", source, samples) == {2: ("pos", "boss")}
 
     @pytest.mark.parametrize(
         ("name", "text", "said"),

@@ -55,7 +55,7 @@ def check_label_studio(tasks, controls, values):
 def test_label_studio_gets_its_tasks_back_with_the_suggestion_as_a_prediction():
     path = DATA / "label_studio.json"
     source = read_source(path, "auto", {"label": None})
-    text = relabel_file(listing([0, 2], ["1", "1"], ["good", "bad"], ["bad", "good"]), source, path)
+    text = relabel_file(listing([0, 2], ["1", "1"], ["good", "bad"], ["bad", "good"]), source)
     tasks = json.loads(text)
     check_label_studio(tasks, {"tone": ("text", "choices")}, {"good", "bad"})
     assert tasks[1]["id"] == 1
@@ -77,7 +77,7 @@ def label_studio(tmp_path, results, question=None):
     ]  # fmt: skip
     path = tmp_path / "export.json"
     path.write_text(json.dumps(tasks))
-    return read_source(path, "label-studio", {"label": question}), path
+    return read_source(path, "label-studio", {"label": question})
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def label_studio(tmp_path, results, question=None):
     ids=["rating", "number", "choices", "textarea"],
 )  # fmt: skip
 def test_a_suggestion_has_the_shape_of_the_answer_that_it_replaces(result, suggested, value, tmp_path):
-    source, path = label_studio(tmp_path, [[{"id": "x", "from_name": "q", "to_name": "image", **result}]])
-    (task,) = json.loads(relabel_file(listing([0], ["0"], ["old"], [suggested]), source, path))
+    source = label_studio(tmp_path, [[{"id": "x", "from_name": "q", "to_name": "image", **result}]])
+    (task,) = json.loads(relabel_file(listing([0], ["0"], ["old"], [suggested]), source))
     (made,) = task["predictions"][0]["result"]
     assert made["value"] == value
     assert (made["from_name"], made["to_name"], made["type"]) == ("q", "image", result["type"])
@@ -102,11 +102,11 @@ def test_a_suggestion_has_the_shape_of_the_answer_that_it_replaces(result, sugge
 def test_several_regions_have_no_suggestion_and_several_questions_the_one_that_was_named(tmp_path):
     tone = {"from_name": "tone", "to_name": "t", "type": "choices", "value": {"choices": ["a"]}}
     topic = {"from_name": "topic", "to_name": "t", "type": "choices", "value": {"choices": ["u"]}}
-    source, path = label_studio(tmp_path, [[tone, topic]], "topic")
-    (task,) = json.loads(relabel_file(listing([0], ["0"], ["u"], ["v"]), source, path))
+    source = label_studio(tmp_path, [[tone, topic]], "topic")
+    (task,) = json.loads(relabel_file(listing([0], ["0"], ["u"], ["v"]), source))
     assert task["predictions"][0]["result"][0]["from_name"] == "topic"
-    source, path = label_studio(tmp_path, [[tone, {**tone, "value": {"choices": ["b"]}}]])
-    (task,) = json.loads(relabel_file(listing([0], ["0"], ["a"], ["b"]), source, path))
+    source = label_studio(tmp_path, [[tone, {**tone, "value": {"choices": ["b"]}}]])
+    (task,) = json.loads(relabel_file(listing([0], ["0"], ["a"], ["b"]), source))
     assert task["predictions"] == []
 
 
@@ -114,14 +114,14 @@ def test_no_suggestion_is_no_prediction():
     path = DATA / "label_studio.json"
     source = read_source(path, "auto", {"label": None})
     none = pl.Series([None], dtype=pl.String)
-    (task,) = json.loads(relabel_file(listing([0], ["1"], ["good"], none, None), source, path))
+    (task,) = json.loads(relabel_file(listing([0], ["1"], ["good"], none, None), source))
     assert task["predictions"] == []
     assert "anml_suggested" not in task["data"]
 
 
 def test_what_we_wrote_beside_the_data_is_no_feature_when_it_comes_back(tmp_path):
     tone = {"from_name": "tone", "to_name": "t", "type": "choices", "value": {"choices": ["a"]}}
-    source, _ = label_studio(tmp_path, [[tone]])
+    source = label_studio(tmp_path, [[tone]])
     assert "anml_old" not in source.table.frame.columns
 
 
@@ -129,7 +129,7 @@ def test_what_we_wrote_beside_the_data_is_no_feature_when_it_comes_back(tmp_path
 def test_argilla_gets_records_under_their_ids_with_a_suggestion(name):
     path = DATA / name
     source = read_source(path, "auto", {"label": None, "time": None})
-    (record,) = json.loads(relabel_file(listing([0], ["r1"], ["neg"], ["pos"]), source, path))
+    (record,) = json.loads(relabel_file(listing([0], ["r1"], ["neg"], ["pos"]), source))
     assert record["id"] == "r1"
     assert record["fields"] == {"text": "a fine day"}
     assert record["suggestions"] == {"tone": {"value": "pos", "agent": "anml", "score": 0.8}}
@@ -144,7 +144,7 @@ def test_a_table_has_its_own_columns_and_one_to_fill_in():
         {"text": ["=cmd()", "fine"], "reason": ["r", "s"], "label": ["a", "b"], "parts": [[1], [2]]}
     )
     source = plain_source(read_table(frame))
-    text = relabel_file(listing([1, 0], ["1", "0"], ["b", "a"], ["a", "b"]), source, None)
+    text = relabel_file(listing([1, 0], ["1", "0"], ["b", "a"], ["a", "b"]), source)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["text"] for row in rows] == ["fine", "'=cmd()"]
     assert [row["data_reason"] for row in rows] == ["s", "r"]
@@ -158,7 +158,7 @@ def test_a_format_that_the_data_did_not_come_in_is_one_sentence():
     source = plain_source(read_table(pl.DataFrame({"x": [1.0, 2], "label": ["a", "b"]})))
     looking = listing([0], ["0"], ["a"], ["b"])
     with pytest.raises(AnmlError, match=r"label-studio takes back only what came from it.*use --format csv"):
-        relabel_file(looking, source, None, "label-studio")
+        relabel_file(looking, source, "label-studio")
     with pytest.raises(AnmlError, match="unknown format 'xml'"):
-        relabel_file(looking, source, None, "xml")
+        relabel_file(looking, source, "xml")
     assert set(FORMATS) == {"label-studio", "argilla", "csv"}

@@ -191,7 +191,7 @@ def sent_back(tasks, tmp_path, kind, **asked):
     items = items.with_columns(consensus=pl.lit(kind), p=pl.lit(0.8))
     rows = items.select("item", gain=pl.lit(0.2), reason=pl.lit("unsure"))
     looking = Looking(rows, rows.height, 1.0, 1.0, rows.height, None, items)
-    return [task["predictions"][0]["result"] for task in json.loads(relabel_file(looking, source, path))]
+    return [task["predictions"][0]["result"] for task in json.loads(relabel_file(looking, source))]
 
 
 def test_hypertext_goes_back_with_its_paths(tmp_path):

@@ -22,6 +22,7 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.people.belief import Belief
 from anml.core.people.words import CONCERN
 from anml.core.progress import Progress
+from anml.intake.beside import Beside
 from anml.intake.columns import Columns, choose_columns, key_columns
 from anml.intake.labels import one_order, read_targets, spelled_as
 from anml.intake.plain import as_text
@@ -44,10 +45,8 @@ def audit_table(
     refuse_parts(table.frame, columns)
     ordered, told = one_order(table.frame, columns.label, columns.known)
     table, notes = replace(table, frame=ordered), [*notes, *told]
-    prepared = prepare(
-        table, columns, task=request.task, now=as_moment(request.now), seed=request.seed,
-        beside=request.beside,
-    )  # fmt: skip
+    beside, now = Beside(request.predictions, request.embeddings, request.key), as_moment(request.now)
+    prepared = prepare(table, columns, task=request.task, now=now, seed=request.seed, beside=beside)
     refuse_unnamed_items(prepared)
     if check_prepared is not None:
         check_prepared(prepared)
@@ -96,10 +95,8 @@ def _at_odds(prepared: Prepared) -> list[str]:
     chance = float(np.bincount(said, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
     if agree > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
         return []
-    return [
-        f"the predictions agree with {agree:.0%} of the labels, by chance it would be {chance:.0%}: are "
-        "their rows in another order, or their columns other classes?"
-    ]
+    odd = f"the predictions agree with {agree:.0%} of the labels, by chance it would be {chance:.0%}"
+    return [f"{odd}: are their rows in another order, or their columns other classes?"]
 
 
 def _about(prepared: Prepared, request: Request) -> list[str]:
@@ -234,13 +231,11 @@ def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> p
 
 
 def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
-    frame = contributor_frame(found)
-    if frame is None:
+    if (frame := contributor_frame(found)) is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
-    return frame.join(agreement, on="contributor", how="left").sort(
-        pl.col("verdict").replace_strict(CONCERN), "quality", "contributor"
-    )
+    joined = frame.join(agreement, on="contributor", how="left")
+    return joined.sort(pl.col("verdict").replace_strict(CONCERN), "quality", "contributor")
 
 
 def confusion_of(samples: pl.DataFrame, task: str) -> pl.DataFrame:

@@ -87,9 +87,7 @@ def one_voice(y: Ints, item: npt.NDArray[Any], who: Names) -> list[str]:
     camp = copy_groups(np.unique(item, return_inverse=True)[1], codes, y.astype(np.int64))
     groups = [names[camp == which].tolist() for which in np.flatnonzero(np.bincount(camp) > 1)]
     groups.sort(key=len, reverse=True)
-    said = [
-        f"{listed(group)} look like one person: the answers that they share count once" for group in groups
-    ]
+    said = [f"{listed(each)} look like one person: the answers that they share count once" for each in groups]
     return _first(said, "group", "groups", "like that")
 
 

@@ -62,8 +62,7 @@ def _posterior(belief: Belief, prepared: Prepared, codes: Ints) -> Floats:
     # Where most rows contradict the others, labels count as votes.
     if not belief.evenly:
         return join_posteriors(belief.truth, codes)
-    share = float(belief.p_correct.mean())
-    return equal_voices(prepared.y, codes, len(prepared.classes), share)
+    return equal_voices(prepared.y, codes, len(prepared.classes), float(belief.p_correct.mean()))
 
 
 def _not_rejected(posterior: Floats, prepared: Prepared, codes: Ints, of: Ints | None = None) -> Floats:
@@ -75,5 +74,4 @@ def _not_rejected(posterior: Floats, prepared: Prepared, codes: Ints, of: Ints |
     banned[codes[wrong], prepared.y[wrong]] = True
     banned[banned.all(axis=1)] = False
     left = np.where(banned if of is None else banned[of], 0.0, posterior + 1e-12)
-    found: Floats = left / left.sum(axis=1, keepdims=True)
-    return found
+    return np.asarray(left / left.sum(axis=1, keepdims=True))

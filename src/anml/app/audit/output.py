@@ -5,8 +5,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +38,7 @@ def check_folder(folder: Path, record: str = RECORD) -> None:
 def write_run(
     folder: Path, result: "Audited", command: str, extra: Callable[[Path], None], samples: Path | None = None
 ) -> list[str]:
-    """Write a run's files beside `folder`, then put them in place in one step; `extra` adds its own.
-
-    `samples` is a folder of those that were written slice by slice, which is moved there.
-    """
+    """Write a run beside `folder`, then put it there in one step; `extra` adds files, `samples` are moved."""
     check_folder(folder)
     folder, draft = folder.resolve(), None
     # With all that makes a result: who only looks at a folder need not wait for it.
@@ -55,14 +51,18 @@ def write_run(
         if samples is None:
             typed(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
         else:
+            # The folder of those that were written slice by slice.
             samples.rename(draft / "samples")
-        write_tables(draft, result)
+        tables = {} if result.shape is None else result.shape.tables
+        for name, table in {"contributors": result.contributors, **tables}.items():
+            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
+        if result.items is not None:
+            typed(result.items, result.kinds).write_parquet(draft / "items.parquet")
         extra(draft)
         hashed = (path for name in HASHED for path in sorted(draft.glob(name)))
         files = {path.relative_to(draft).as_posix(): sha256(path.read_bytes()) for path in hashed}
-        seen = {"data": seen_from(folder, result.data), "files": files}
-        record = as_json(run_record(result, command) | seen)
-        (draft / RECORD).write_text(record + "\n", encoding="utf-8")
+        record = run_record(result, command) | {"data": seen_from(folder, result.data), "files": files}
+        (draft / RECORD).write_text(as_json(record) + "\n", encoding="utf-8")
         draft.chmod(0o755)
         _replace(draft, folder)
         remember(folder, (folder / RECORD).read_bytes())
@@ -74,15 +74,6 @@ def write_run(
             raise InputError(f"the output folder {folder} cannot be written: {said}") from None
         raise
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
-def write_tables(folder: Path, result: "Audited") -> None:
-    """Write contributors, items and the tables of a shape."""
-    tables = {} if result.shape is None else result.shape.tables
-    for name, table in {"contributors": result.contributors, **tables}.items():
-        safe_for_spreadsheets(table).write_csv(folder / f"{name}.csv")
-    if result.items is not None:
-        typed(result.items, result.kinds).write_parquet(folder / "items.parquet")
 
 
 def seen_from(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
@@ -117,17 +108,6 @@ def _replace(draft: Path, folder: Path) -> None:
 def _move_all(source: Path, target: Path) -> None:
     for path in list(source.iterdir()):
         path.rename(target / path.name)
-
-
-@contextmanager
-def removed_on_error(*files: Path) -> Iterator[None]:
-    """Take the files away again when the work they were written for fails."""
-    try:
-        yield
-    except BaseException:
-        for file in files:
-            file.unlink(missing_ok=True)
-        raise
 
 
 def write_frame(frame: pl.DataFrame, file: Path) -> None:

@@ -12,7 +12,6 @@ from anml.core.profile import Profile, profile_of
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.weigh import recipe_of
-from anml.intake.beside import Beside
 from anml.intake.times import as_moment
 
 # That of the paper's fast-moving fields.
@@ -62,11 +61,6 @@ class Request:
                 object.__setattr__(self, name, (getattr(self, name),))
         if self.embeddings is not None and self.features:
             raise InputError("embeddings take the place of feature columns; name the one or the other")
-
-    @property
-    def beside(self) -> Beside:
-        """What was given beside the table."""
-        return Beside(self.predictions, self.embeddings, self.key)
 
     @property
     def decay(self) -> Decay:

@@ -59,10 +59,8 @@ class GoldCheck:
         if not self.wrong:
             believed = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
             labels = counted(self.right, f"{self.of} is", f"{self.of}s are")
-            return (
-                f"{labels} known to be right: {self.p} is {believed:.0%} on average, "
-                f"and {self.kept_right:.0%} kept."
-            )
+            usual = f"{self.p} is {believed:.0%} on average"
+            return f"{labels} known to be right: {usual}, and {self.kept_right:.0%} kept."
         gap = self.reliability.gap
         lean = f"{'too high' if gap > 0 else 'too low'} by {abs(gap):.0%} on average"
         kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the right ones and "
@@ -153,12 +151,9 @@ class Audited:
 
     def judged(self, *verdicts: str) -> list[str]:
         """Contributors with one of these verdicts, in the order of the table."""
-        people = self.contributors
-        return (
-            []
-            if people.is_empty()
-            else people.filter(people["verdict"].is_in(verdicts))["contributor"].to_list()
-        )
+        if self.contributors.is_empty():
+            return []
+        return self.contributors.filter(pl.col("verdict").is_in(verdicts))["contributor"].to_list()
 
 
 def with_columns_of(result: Audited, people: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -84,9 +84,8 @@ def read_run(folder: Path) -> Run:
     try:
         samples = parts[0] if whole else pl.concat(parts, how="vertical_relaxed").sort("row")
     except pl.exceptions.PolarsError:
-        raise InputError(
-            f"the parts of samples in {folder} differ in their columns; write it again"
-        ) from None
+        why = f"the parts of samples in {folder} differ in their columns"
+        raise InputError(f"{why}; write it again") from None
     for name in ("contributor", "kept"):
         if name not in samples.columns:
             raise InputError(f"samples.parquet has no column {name!r}")
@@ -116,8 +115,7 @@ def remember(folder: Path, record: bytes) -> None:
 def check_remembered(folder: Path, run: Run) -> None:
     """An error where another run lies here than the one that was written by this user."""
     with suppress(OSError, RuntimeError):
-        known = _note(folder).read_text(encoding="ascii")
-        if known != run.record:
+        if (known := _note(folder).read_text(encoding="ascii")) != run.record:
             raise IntegrityError(
                 f"the run in {folder} is {run.record[:16]}, and {known[:16]} was written here: it was "
                 "changed, or put there from elsewhere; make it again, or settle by the --digest you were told"
@@ -131,9 +129,8 @@ def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.
         rows, columns = table.select(pl.len()).collect().item(), len(table.collect_schema())
         # No table shrinks to less than a two-hundredth of a byte for each value.
         if rows * columns > max(200 * len(data), 2**26):
-            raise InputError(
-                f"{folder / name} of {len(data):,} bytes unpacks to {rows:,} rows; write it again"
-            )
+            why = f"{folder / name} of {len(data):,} bytes unpacks to {rows:,} rows"
+            raise InputError(f"{why}; write it again")
         samples = table.collect()
     except DAMAGED:
         raise InputError(f"{folder / name} is damaged or truncated; write the run again") from None
@@ -150,11 +147,9 @@ def _read_file(path: Path) -> bytes:
 
 def check_unchanged(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
     """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
-    wanted = _hashes(info).get(name or path.name)
-    if wanted is None:
-        raise IntegrityError(
-            f"run.json keeps no hash of {path}: it may have been changed; write the run again"
-        )
+    if (wanted := _hashes(info).get(name or path.name)) is None:
+        why = f"run.json keeps no hash of {path}: it may have been changed"
+        raise IntegrityError(f"{why}; write the run again")
     if wanted != sha256(data):
         raise IntegrityError(f"{path} was changed after the run was written; write the run again")
 
@@ -205,8 +200,7 @@ def doubt(run: Run, weight: str) -> str | None:
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     """What a run says of its contributors, from its `contributors.csv`; None where it says nothing."""
-    found = _by_name(folder, run, "verdict")
-    if found is None:
+    if (found := _by_name(folder, run, "verdict")) is None:
         return None
     found = found.with_columns(pl.col("verdict").cast(pl.String).replace(FORMER))
     said = f"has no single verdict, one of {', '.join(VERDICTS)}, on"
@@ -223,8 +217,7 @@ def read_judged(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, wanted in (("right", "quality"), ("reliability", "reliability")):
         columns = (wanted, f"{wanted}_low", f"{wanted}_high")
-        known = _by_name(folder, run, *columns)
-        if known is None:
+        if (known := _by_name(folder, run, *columns)) is None:
             continue
         numbers = known.select("contributor", pl.col(columns).cast(pl.Float64, strict=False))
         for own, *each in numbers.drop_nulls().iter_rows():
@@ -255,16 +248,15 @@ def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
         raise InputError(f"{path} is not a table of contributors: {reason}") from None
 
 
-def _by_name(
-    folder: Path, run: Run, *columns: str, how: Literal["left", "full"] = "left"
-) -> pl.DataFrame | None:
+def _by_name(folder: Path, run: Run, *columns: str, full: bool = False) -> pl.DataFrame | None:
     """Columns of `contributors.csv` with the rows that each has, or None; `written` is a name in the file."""
     table = read_contributors(folder, run)
     if table is None or not {"contributor", *columns} <= set(table.columns):
         return None
     known = run.samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
     known = known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
-    return known.join(table.select(*columns, written="contributor"), on="written", how=how, coalesce=True)
+    theirs = table.select(*columns, written="contributor")
+    return known.join(theirs, on="written", how="full" if full else "left", coalesce=True)
 
 
 def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> None:
@@ -277,8 +269,7 @@ def _check_each(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> 
 
 def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
     """Reputation learned in a run (contributor as in the samples, good, bad); None where the run has none."""
-    found = _by_name(folder, run, *LEARNED, how="full")
-    if found is None:
+    if (found := _by_name(folder, run, *LEARNED, full=True)) is None:
         return None
     good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
     found = found.with_columns(good=good, bad=bad)

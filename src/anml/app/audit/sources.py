@@ -122,10 +122,8 @@ def finish(result: "Audited", found: Read, data: Any, chosen: Mapping[str, Any])
         named |= {} if result.shape is None else {"task": result.shape.kind}
         about |= {"path": str(Path(data).expanduser().absolute()), "named": named}
     notes = [*source.notes, *([source.about_v] if source.about_v else []), *result.notes]
-    return replace(
-        result, samples=samples, notes=notes, warnings=[*source.warnings, *result.warnings], vouched=vouched,
-        data=about,
-    )  # fmt: skip
+    warnings = [*source.warnings, *result.warnings]
+    return replace(result, samples=samples, notes=notes, warnings=warnings, vouched=vouched, data=about)
 
 
 def folder_of(data: Any) -> Path:

@@ -73,9 +73,8 @@ def train_table(
     def check(prepared: Prepared) -> None:
         one_of(f"model for {prepared.task}", model, MODELS[prepared.task])
         if prepared.x.shape[1] == 0:
-            raise UnsupportedError(
-                "there are no feature columns to train a model on; audit the table instead, or name features"
-            )
+            why = "there are no feature columns to train a model on"
+            raise UnsupportedError(f"{why}; audit the table instead, or name features")
 
     audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_prepared=check)
     learner = seeded(MODELS[prepared.task][model](), request.seed)

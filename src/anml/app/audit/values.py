@@ -58,10 +58,8 @@ def by_index(what: str, given: Any, data: Any) -> Any:
     if not nw.dependencies.is_pandas_dataframe(data):
         if list(index) == list(range(len(index))):
             return given
-        raise InputError(
-            f"the {what} have an index, and the data have none to find rows by; name a column as key, "
-            "or give an array in the order of the rows"
-        )
+        why = f"the {what} have an index, and the data have none to find rows by"
+        raise InputError(f"{why}; name a column as key, or give an array in the order of the rows")
     # One that says no more than the order of rows goes by it.
     plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
     if index.equals(data.index) or (plain and not data.index.isin(index).all()):
@@ -73,8 +71,7 @@ def by_index(what: str, given: Any, data: Any) -> Any:
         )
     if not (index.is_unique and data.index.is_unique):
         raise InputError(f"the {what} and the data have other indexes, and one names rows twice; name a key")
-    at = index.get_indexer(data.index)
-    if (at < 0).any():
+    if ((at := index.get_indexer(data.index)) < 0).any():
         missing = data.index[int((at < 0).argmax())]
         raise InputError(f"the {what} have no row of index {str(missing)!r}; align them, or name a key")
     return given.iloc[at]

@@ -30,10 +30,8 @@ def weights_for(
     `samples` has row, weight and kept of all that was judged, where the result itself has not.
     """
     if result.kind not in (None, PREFERENCE, GRADES):
-        raise UnsupportedError(
-            f"weights of {result.kind} belong to judgements of items, not to rows of a table; take "
-            "them from samples, by item and contributor"
-        )
+        why = f"weights of {result.kind} belong to judgements of items, not to rows of a table"
+        raise UnsupportedError(f"{why}; take them from samples, by item and contributor")
     found = result.samples if samples is None else samples
     at = _places(table, _inner(data), key, index)
     judged = np.full(table.height, -1)
@@ -76,23 +74,18 @@ def _places(table: pl.DataFrame, data: Any, key: str | None, index: Any) -> Ints
     if named:
         if not index.is_unique:
             raise InputError("the index of the audited frame names rows twice; name a column as key")
-        at = index.get_indexer(data.index)
-        if (at < 0).any():
+        if ((at := index.get_indexer(data.index)) < 0).any():
             raise InputError(f"the audited frame has no row {data.index[int(np.argmin(at))]!r}")
     else:
         if not hasattr(data, "__len__"):
             raise InputError(f"a {type(data).__name__} has no length; name a column of both as key")
         if len(data) != table.height:
-            raise InputError(
-                f"the data have {len(data)} rows and the audited table {table.height}; name a column that "
-                "both have as key"
-            )
+            said = f"the data have {len(data)} rows and the audited table {table.height}"
+            raise InputError(f"{said}; name a column that both have as key")
         at = np.arange(table.height)
     if not _check_same(table, data, at) and not (named and type(data.index).__name__ != "RangeIndex"):
-        raise InputError(
-            "these rows and those audited have no column in common, so that nothing shows which is which; "
-            "name a key, or take the weights of the audited rows themselves"
-        )
+        why = "these rows and those audited have no column in common, so that nothing shows which is which"
+        raise InputError(f"{why}; name a key, or take the weights of the audited rows themselves")
     return np.asarray(at)
 
 
@@ -105,8 +98,7 @@ def _by_key(names: list[str] | None, data: Any, key: str) -> Ints:
     if times > 1:
         raise InputError(f"key {key!r} must name each row of the audited table once, {name!r} comes again")
     wanted = _texts(theirs)
-    places = codes_in(pl.Series(wanted, dtype=pl.String), names)
-    if (places < 0).any():
+    if ((places := codes_in(pl.Series(wanted, dtype=pl.String), names)) < 0).any():
         raise InputError(f"the audited table has no row whose {key!r} is {wanted[int(places.argmin())]!r}")
     return places
 
@@ -118,10 +110,9 @@ def _check_same(table: pl.DataFrame, data: Any, at: Array) -> bool:
         ours = _texts(table[name].to_list())
         for row, (given, place) in enumerate(zip(_texts(theirs), at, strict=True)):
             if given != ours[place]:
-                raise InputError(
-                    f"row {row} of the data has {given[:40]!r} as {name!r}, the audited table "
-                    f"{ours[place][:40]!r}: these are other rows, or another order; name a key"
-                )
+                both = f"{given[:40]!r} as {name!r}, the audited table {ours[place][:40]!r}"
+                why = f"row {row} of the data has {both}: these are other rows, or another order"
+                raise InputError(f"{why}; name a key")
     return bool(found)
 
 

@@ -14,8 +14,8 @@ from anml.core.identifiers import place_id
 from anml.core.signals.policy import Evidence, EvidenceEntry, Policy, Standing, Verdict
 from anml.core.signals.track_record import TrackRule
 from anml.core.words import counted
-from anml.intake.contributions import PLATFORMS, Contributions
-from anml.intake.exports import AUTO, Chosen, read_export
+from anml.intake.contributions import PLATFORMS, Chosen, Contributions
+from anml.intake.exports import AUTO, read_export
 from anml.intake.file import File
 from anml.intake.plain import as_text
 from anml.intake.retractions import match_retractions, read_retractions

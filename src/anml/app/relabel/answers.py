@@ -5,7 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.relabel.files import NEW_LABEL, Records, records
+from anml.app.relabel.files import NEW_LABEL
+from anml.app.relabel.places import Records, records
 from anml.app.relabel.rounds import LABEL, TRUTH, NewLabel
 from anml.core.errors import InputError
 from anml.intake.argilla import SUBMITTED, answers_to, question_of
@@ -20,15 +21,13 @@ from anml.intake.tables import read_table
 NOBODY, BY, ASKED = "", "answered_by", "ask"
 
 
-def read_answers(
-    file: Path, source: Source, place: Path, samples: pl.DataFrame, kind: str = TRUTH
-) -> dict[int, NewLabel]:
+def read_answers(file: Path, source: Source, samples: pl.DataFrame, kind: str = TRUTH) -> dict[int, NewLabel]:
     """Answers by the row of the table that stands for their item."""
     is_json = file.suffix.lower() in JSON
     if is_json and source.format not in _READERS:
         raise InputError(f"{file.name} is JSON, and the data of this run are no export; fill in the CSV file")
     if is_json:
-        found = _READERS[source.format](records(file), records(place), source.question)
+        found = _READERS[source.format](records(file), records(source.path), source.question)
         rows = dict(samples.sort("p_correct", "row", descending=True).select("item", "row").iter_rows())
         answers = {rows[item]: answer for item, answer in found.items() if item in rows}
     else:

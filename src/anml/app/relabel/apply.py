@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from anml.app.relabel.queue import ANSWER, Found, of_run, where_to_look
 from anml.app.relabel.rounds import (
     ANSWERED,
     KINDS,
+    ROLES,
     TRUTH,
     NewLabel,
     Roles,
@@ -38,6 +39,7 @@ from anml.intake.labels import spelled_as
 from anml.intake.plain import as_text
 from anml.intake.shapes.preference import side_of
 from anml.intake.shapes.shape import GRADES, PREFERENCE
+from anml.intake.source import Source
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,19 @@ def apply_answers(
     run = read_run(folder)
     found = of_run(folder, run)
     source = source_of(found, folder, data)
-    place = data or Path(folder, str(found.data.get("path")))
     shape = None if source.shape is None else source.shape.kind
     exported = (None, GRADES) if source.format != "label-studio" else (None, GRADES, PREFERENCE)
     if shape not in exported and file.suffix.lower() != ".csv":
-        raise UnsupportedError(
-            f"answers to {shape} come back as an export of their own: audit that; a filled-in table "
-            "(relabel --out FILE.csv) is applied"
-        )
+        why = f"answers to {shape} come back as an export of their own: audit that"
+        raise UnsupportedError(f"{why}; a filled-in table (relabel --out FILE.csv) is applied")
     asked = request_of_record(run)
-    answers = read_answers(file, source, place, found.samples, kind)
+    answers = read_answers(file, source, found.samples, kind)
     if shape == PREFERENCE:
         answers = {row: each._replace(label=side_of(each.label)) for row, each in answers.items()}
     answers = _checked(answers, found, asked.task, new_labels)
-    table, roles = with_answers(source.table, _roles(asked), answers, kind)
-    named = {name: value for name, value in asdict(roles).items() if value is not None and name != "numbers"}
+    before: Roles = {role: getattr(asked, role) for role in ROLES} | {"numbers": asked.task == "regression"}
+    table, roles = with_answers(source.table, before, answers, kind)
+    named = {role: roles[role] for role in ROLES if roles[role] is not None}
     if source.shape is not None:
         result = audit_shape(source._replace(table=table), replace(asked, **named), progress)
     else:
@@ -86,17 +86,12 @@ def apply_answers(
     earlier: list[Round] = read_rounds(folder, found.data["answers"]) if "answers" in found.data else []
     text = rounds_file([*earlier, (kind, answers)])
     this = _round(found, answers, kind, prices or Prices())
-    result = _located(_settled(result, table.frame), found, place, text, _roles(asked))
+    result = _located(_settled(result, table.frame), found, source, text, before)
     this["left"] = result.queue.expected
     rounds = [*found.data.get("rounds", []), this]
     result = replace(result, data={**result.data, "rounds": rounds})
     people = [name for name, verdict in found.verdicts.items() if verdict in ACCUSED]
     return Applied(run.info, result, sorted(people), rounds, text)
-
-
-def _roles(asked: Request) -> Roles:
-    known = {each.name: getattr(asked, each.name) for each in fields(Roles) if each.name != "numbers"}
-    return Roles(**known, numbers=asked.task == "regression")
 
 
 def _settled(result: Audited, frame: pl.DataFrame) -> Audited:
@@ -114,11 +109,12 @@ def _settled(result: Audited, frame: pl.DataFrame) -> Audited:
     return replace(result, samples=samples.drop("_told"))
 
 
-def _located(result: Audited, found: Found, place: Path, text: str, roles: Roles) -> Audited:
+def _located(result: Audited, found: Found, source: Source, text: str, roles: Roles) -> Audited:
     """The result with where its data lie and what was answered: the next round begins here."""
     about = found.data
     kept = {name: about[name] for name in ("named", "format") if name in about}
-    kept |= {"path": str(place.absolute()), "roles": about.get("roles") or asdict(roles)}
+    assert source.path is not None
+    kept |= {"path": str(source.path.absolute()), "roles": about.get("roles") or roles}
     digests = {"of": about.get("of", about.get("sha256")), "answers": sha256(text.encode())}
     return replace(result, data={**result.data, **kept, **digests})
 
@@ -160,9 +156,8 @@ def _checked(answers: dict[int, NewLabel], found: Found, task: str, new_labels: 
     close = {label: difflib.get_close_matches(label.lower(), names, n=1) for label in new}
     hints = {label: f" (did you mean {names[near[0]]!r}?)" for label, near in close.items() if near}
     shown = listed([f"{label!r}{hints.get(label, '')}" for label in new])
-    raise InputError(
-        f"answers that are no label of this table: {shown}; correct them, or allow them with --new-labels"
-    )
+    why = f"answers that are no label of this table: {shown}"
+    raise InputError(f"{why}; correct them, or allow them with --new-labels")
 
 
 def request_of_record(run: Run) -> Request:
@@ -171,10 +166,8 @@ def request_of_record(run: Run) -> Request:
     about = info.get("data") or {}
     beside = {"predictions", "embeddings"} & about.keys() if info.get("shape") is None else set()
     if info.get("ledger") or beside or "candidates" in about:
-        raise UnsupportedError(
-            "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record; "
-            "audit the new labels with the options of that run"
-        )
+        why = "a run with a ledger, predictions, embeddings or pictures cannot be repeated from its record"
+        raise UnsupportedError(f"{why}; audit the new labels with the options of that run")
     roles = dict(info.get("columns") or {})
     features, decay = roles.pop("features", None), float(info.get("decay_per_year") or 0.0)
     if not decay:

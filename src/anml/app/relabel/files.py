@@ -8,15 +8,15 @@ from typing import Any
 import polars as pl
 
 from anml.app.files import write_file
-from anml.app.relabel.places import WRITERS, places_file, predicted_task, suggested_record
+from anml.app.relabel.places import WRITERS, Records, argilla_records, places_file, predicted_task, records
 from anml.app.relabel.queue import Looking
 from anml.app.spreadsheets import check_text, safe_for_spreadsheets
 from anml.core.canonical import sha256
 from anml.core.checks import one_of
 from anml.core.errors import UnsupportedError
-from anml.intake.argilla import answers_to, question_of, record_name
-from anml.intake.contributions import ANNOTATION, entries
-from anml.intake.file import JSON, File
+from anml.intake.argilla import answers_to, question_of
+from anml.intake.contributions import ANNOTATION
+from anml.intake.file import JSON
 from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.regions import REGIONS as MARKED
 from anml.intake.shapes.shape import PREFERENCE, TAGS
@@ -26,10 +26,9 @@ NEW_LABEL = "new_label"
 # What names a row of the list, and what is said of it.
 NAMES = ("row", "item", ANNOTATION, "contributor")
 SAID = ("given", "suggested", "probability", "consensus", "p_correct", "gain", "reason", "ask", "price")
-Records = list[dict[str, Any]]
 
 
-def relabel_file(looking: Looking, source: Source, path: Path | None, format: str = "auto") -> str:
+def relabel_file(looking: Looking, source: Source, format: str = "auto") -> str:
     """Write the list in a format; `auto` is the one that the data came in."""
     kind = None if source.shape is None else source.shape.kind
     drawn = [*WRITERS] if kind in (*MARKED, TAGS) else ["argilla"] if kind == PREFERENCE else []
@@ -37,12 +36,10 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
         format = source.format if source.format in (*drawn, *FORMATS) else "csv"
     one_of("format", format, ("auto", *FORMATS, *drawn))
     if format != "csv" and format != source.format:
-        raise UnsupportedError(
-            f"{format} takes back only what came from it, and {source.table.name} was read as "
-            f"{source.format}; use --format csv"
-        )
+        read = f"{source.table.name} was read as {source.format}"
+        raise UnsupportedError(f"{format} takes back only what came from it, and {read}; use --format csv")
     if format in drawn:
-        return places_file(looking, source, path, format)
+        return _text(places_file(looking, source, format))
     frame, rows = source.table.frame, looking.rows
     if ANNOTATION in frame.columns:
         ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
@@ -53,14 +50,18 @@ def relabel_file(looking: Looking, source: Source, path: Path | None, format: st
     data = frame[rows["row"].to_numpy()].select(shown)
     # Names that clash have data_ before them.
     data = data.rename({name: f"data_{name}" for name in shown if name in (*rows.columns, NEW_LABEL)})
-    return FORMATS[format](rows.hstack(data), source, path)
+    return _text(FORMATS[format](rows.hstack(data), source))
 
 
-def write_list(looking: Looking, source: Source, place: Path | None, format: str, out: Path | None) -> str:
+def _text(made: str | Records) -> str:
+    return made if isinstance(made, str) else json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_list(looking: Looking, source: Source, format: str, out: Path | None) -> str:
     """The list as text, and in a file where one is named; never a table under the name of another format."""
     # A file whose name ends in .csv is a table, whatever the data came in.
     as_table = format == "auto" and out is not None and out.suffix == ".csv"
-    text = relabel_file(looking, source, place, "csv" if as_table else format)
+    text = relabel_file(looking, source, "csv" if as_table else format)
     if out is not None:
         check_text(out)
         if out.suffix.lower() in JSON and text[:1] not in "[{":
@@ -70,7 +71,7 @@ def write_list(looking: Looking, source: Source, place: Path | None, format: str
     return text
 
 
-def _csv(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
+def _csv(rows: pl.DataFrame, source: Source) -> str:
     first, said = ([name for name in names if name in rows.columns] for names in (NAMES, SAID))
     data = [name for name in rows.columns if name not in (*first, *said)]
     figures = [pl.col(name).round(4) for name in ("probability", "p_correct", "gain")]
@@ -90,15 +91,15 @@ def _about(row: dict[str, Any]) -> dict[str, Any]:
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in about.items()}
 
 
-def _label_studio(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
+def _label_studio(rows: pl.DataFrame, source: Source) -> Records:
     """Tasks as they came, with the suggestion as a prediction and what is said of them in the data."""
-    found = annotations_of(records(path))
+    found = annotations_of(records(source.path))
     places, made = {name: (task, annotation) for _, task, name, annotation in found}, []
     for row in rows.iter_rows(named=True):
         task, annotation = places[row[ANNOTATION]]
         result = _suggested(annotation, row, source.question)
         made.append(predicted_task(task, _about(row), row["probability"], [result] if result else []))
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    return made
 
 
 def _suggested(annotation: dict[str, Any], row: dict[str, Any], question: str | None) -> list[dict[str, Any]]:
@@ -138,27 +139,20 @@ def _parsed(label: Any) -> Any:
         return label
 
 
-def _argilla(rows: pl.DataFrame, source: Source, path: Path | None) -> str:
-    """Records under their own ids, so that Argilla updates them, with the suggestion for the question."""
-    found, made = records(path), []
-    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
-    question = question_of(found, source.question)
-    # Ratings are numbers there.
-    like = next((value for _, _, value, _, _ in answers_to(found, question) if value is not None), None)
+def _argilla(rows: pl.DataFrame, source: Source) -> Records:
+    """Records with the suggestion for the question, in the shape that answers have: a rating is a number."""
+    found = records(source.path)
+    answers = answers_to(found, question_of(found, source.question))
+    like = next((value for _, _, value, _, _ in answers if value is not None), None)
+    made = []
     for row in rows.iter_rows(named=True):
-        item, parsed = row["item"], _parsed(row["suggested"])
+        parsed = _parsed(row["suggested"])
         value = parsed if isinstance(parsed, list) else _shaped(row["suggested"], like)
-        made.append(suggested_record(item, known[item], question, value, row["probability"], _about(row)))
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+        made.append((row["item"], value, row["probability"], _about(row)))
+    return argilla_records(found, source.question, made)
 
 
-def records(file: Path | None) -> Records:
-    """Tasks or records of a file of a labelling tool."""
-    assert file is not None, "an export is a file"
-    return entries(File(file))
-
-
-FORMATS: dict[str, Callable[[pl.DataFrame, Source, Path | None], str]] = {
+FORMATS: dict[str, Callable[[pl.DataFrame, Source], str | Records]] = {
     "label-studio": _label_studio,
     "argilla": _argilla,
     "csv": _csv,

@@ -1,7 +1,7 @@
 """Documents to look at first, with spans, boxes or tags of the consensus put in: what tools import."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,55 +19,52 @@ from anml.intake.label_studio import annotations_of
 from anml.intake.shapes.places import NOTHING
 from anml.intake.shapes.preference import FIRST, SECOND
 from anml.intake.shapes.regions import PEOPLE, REGIONS, SPANNED_AS, in_letters, spans_of
-from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS
+from anml.intake.shapes.shape import PREFERENCE, SPANS, TAGS, Shape
 from anml.intake.shapes.tags import YES
 from anml.intake.source import Source
 
 AGENT = "anml"
+Records = list[dict[str, Any]]
+# What is said of each document, and what the consensus marks in it.
+Made = dict[str, tuple[dict[str, Any], Records]]
+# What names the document of an item: of tags, the thing, and the tag is a type; of pairs, the group.
+DOCUMENTS = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "document"}}
 # Of a line, what belongs to the annotation and not to the text.
 OWN = ("answer", "_task_hash", "_timestamp")
 
 
-def places_file(looking: Looking, source: Source, path: Path | None, format: str) -> str:
+def places_file(looking: Looking, source: Source, format: str) -> str | Records:
     """Write documents with what the consensus marks in them, the most to gain first."""
-    assert source.shape is not None
-    assert path is not None, "an export is a file"
-    rows = _documents(source).select("item", "document")
-    listed = looking.rows.join(rows, on="item", maintain_order="left")
-    said = listed.group_by("document", maintain_order=True).agg(
-        pl.col("reason").first(), pl.col("gain").sum().round(4)
-    )
-    about, drawn = (
-        each.rows_by_key("document", named=True) for each in (said, consensus_of(looking, source))
-    )
+    shape = source.shape
+    assert shape is not None
+    things = source.table.frame.unique("item", maintain_order=True).rename(DOCUMENTS.get(shape.kind, {}))
+    listed = looking.rows.join(things.select("item", "document"), on="item", maintain_order="left")
+    figures = pl.col("reason").first(), pl.col("gain").sum().round(4)
+    said = listed.group_by("document", maintain_order=True).agg(figures)
+    both = (said, _consensus(looking.items, shape, things))
+    about, drawn = (each.rows_by_key("document", named=True) for each in both)
     made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
-    return WRITERS[format](made, source, path)
+    return WRITERS[format](made, source, shape)
 
 
-# What is said of each document, and what the consensus marks in it.
-Made = dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]
+def records(file: Path | None) -> Records:
+    """Tasks or records of a file of a labelling tool."""
+    assert file is not None, "an export is a file"
+    return entries(File(file))
 
 
-def _documents(source: Source) -> pl.DataFrame:
-    """The document of each item; of tags, the thing and the tag as a type; of pairs, the group."""
-    frame = source.table.frame.unique("item", maintain_order=True)
-    names = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "document"}}
-    return frame.rename(names.get(source.shape.kind, {}) if source.shape is not None else {})
-
-
-def consensus_of(looking: Looking, source: Source) -> pl.DataFrame:
+def _consensus(items: pl.DataFrame | None, shape: Shape, things: pl.DataFrame) -> pl.DataFrame:
     """Candidates that the labels of their items together call something, spans without overlaps."""
-    assert source.shape is not None
-    if looking.items is None:
+    if items is None:
         raise UnsupportedError("nothing was judged by two people, so that there is no consensus to draw in")
-    if source.shape.kind == PREFERENCE:
-        return _ranked(looking.items, _documents(source))
-    if source.shape.kind == TAGS:
-        ticked = looking.items.filter(pl.col("consensus") == YES).select("item", "p")
-        return _documents(source).select("item", "document", "type").join(ticked, on="item")
-    items = looking.items.select("item", "p", type="consensus").filter(pl.col("type") != NOTHING)
-    kept = source.shape.frames["candidates"].join(items, on="item", maintain_order="left")
-    if source.shape.kind != SPANS or source.shape.nested or kept.is_empty():
+    if shape.kind == PREFERENCE:
+        return _ranked(items, things)
+    if shape.kind == TAGS:
+        ticked = items.filter(pl.col("consensus") == YES).select("item", "p")
+        return things.select("item", "document", "type").join(ticked, on="item")
+    items = items.select("item", "p", type="consensus").filter(pl.col("type") != NOTHING)
+    kept = shape.frames["candidates"].join(items, on="item", maintain_order="left")
+    if shape.kind != SPANS or shape.nested or kept.is_empty():
         return kept
     documents, _ = as_codes("document", kept["document"].to_numpy(), kept.height)
     start, end, p = (kept[name].to_numpy() for name in ("start", "end", "p"))
@@ -86,10 +83,10 @@ def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     return each.with_columns(rank=rank).sort("document", "rank", "type")
 
 
-def _label_studio(made: Made, source: Source, path: Path) -> str:
-    assert source.shape is not None
-    tasks, known = entries(File(path)), REGIONS.get(source.shape.kind, ("choices",))
-    given: dict[str, list[dict[str, Any]]] = {}
+def _label_studio(made: Made, source: Source, shape: Shape) -> Records:
+    tasks, known = records(source.path), REGIONS.get(shape.kind, ("choices",))
+    texts = dict(shape.frames["texts"].iter_rows()) if "texts" in shape.frames else {}
+    given: dict[str, Records] = {}
     by_id = {str(task.get("id", number)): task for number, task in enumerate(tasks)}
     for document, _, _, annotation in annotations_of(tasks):
         results = [each for each in annotation.get("result") or [] if each.get("type") in known]
@@ -100,13 +97,12 @@ def _label_studio(made: Made, source: Source, path: Path) -> str:
     for document, (said, rows) in made.items():
         score = min((row["p"] for row in rows), default=None)
         theirs = given.get(document) or [like]
-        if source.shape.kind == TAGS:
+        if shape.kind == TAGS:
             drawn_in = [_named(like) | {"value": {"choices": sorted(row["type"] for row in rows)}}]
         else:
-            text = dict(source.shape.frames.get("texts", pl.DataFrame()).iter_rows()).get(document)
-            drawn_in = [_region(theirs, row, document, text) for row in rows]
+            drawn_in = [_region(theirs, row, document, texts.get(document)) for row in rows]
         written.append(predicted_task(by_id[document], {"task": document, **said}, score, [drawn_in]))
-    return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+    return written
 
 
 def predicted_task(
@@ -120,9 +116,7 @@ def predicted_task(
     return {**own, "data": {**task.get("data", {}), **about}, "predictions": predictions}
 
 
-def _region(
-    theirs: list[dict[str, Any]], row: dict[str, Any], document: str, text: str | None
-) -> dict[str, Any]:
+def _region(theirs: Records, row: dict[str, Any], document: str, text: str | None) -> dict[str, Any]:
     """A place of the consensus as somebody drew it: with its path in the page, or the picture's size."""
     kind = theirs[0]["type"]
     numbers = next(known[kind] for known in REGIONS.values() if kind in known)
@@ -148,13 +142,12 @@ def _named(like: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in like.items() if name not in own}
 
 
-def _lines(made: Made, source: Source, path: Path) -> str:
+def _lines(made: Made, source: Source, shape: Shape) -> str:
     """Lines of Prodigy or doccano as they came, without who and when, with the consensus as spans."""
-    assert source.shape is not None
-    texts, key = dict(source.shape.frames["texts"].iter_rows()), SPANNED_AS[0]
+    texts, key = dict(shape.frames["texts"].iter_rows()), SPANNED_AS[0]
     first: dict[str, dict[str, Any]] = {}
     theirs: dict[tuple[Any, ...], Any] = {}
-    for number, entry in enumerate(entries(File(path))):
+    for number, entry in enumerate(records(source.path)):
         first.setdefault(entry["text"], entry)
         key = next((name for name in SPANNED_AS if entry.get(name)), key)
         for place, span in spans_of(entry, number):
@@ -172,38 +165,34 @@ def _lines(made: Made, source: Source, path: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _argilla(made: Made, source: Source, path: Path) -> str:
-    found, written = entries(File(path)), []
-    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
-    question = question_of(found, source.question)
+def _argilla(made: Made, source: Source, shape: Shape) -> Records:
+    suggested = []
     for record, (said, rows) in made.items():
-        score = min((row["p"] for row in rows), default=None)
         value: list[Any] = sorted(row["type"] for row in rows)
-        if source.shape is not None and source.shape.kind == PREFERENCE:
+        if shape.kind == PREFERENCE:
             value = [{"value": row["type"], "rank": row["rank"]} for row in rows]
-        about = {"task": record, **said}
-        written.append(suggested_record(record, known[record], question, value or None, score, about))
-    return json.dumps(written, indent=1, ensure_ascii=False) + "\n"
+        score = min((row["p"] for row in rows), default=None)
+        suggested.append((record, value or None, score, {"task": record, **said}))
+    return argilla_records(records(source.path), source.question, suggested)
 
 
-def suggested_record(
-    name: str, entry: dict[str, Any], question: str, value: Any, score: float | None, said: dict[str, Any]
-) -> dict[str, Any]:
-    """A record of Argilla under its own id, so that it is updated, with a suggestion for the question."""
-    suggestion = {"value": value, "agent": AGENT} | ({} if score is None else {"score": round(score, 4)})
-    server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
-    return {
-        "id": name,
-        **server,
-        "fields": fields_of(entry),
-        "metadata": entry.get("metadata") or {},
-        "suggestions": {} if value is None else {question: suggestion},
-        "responses": {},
+def argilla_records(
+    found: Records, asked: str | None, suggested: Iterable[tuple[str, Any, float | None, dict[str, Any]]]
+) -> Records:
+    """Records under their own ids, so that Argilla updates them: name, suggestion, score, what is said."""
+    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
+    question, made = question_of(found, asked), []
+    for name, value, score, said in suggested:
+        entry, scored = known[name], {} if score is None else {"score": round(score, 4)}
+        server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
+        suggestion = {question: {"value": value, "agent": AGENT, **scored}}
+        shown = {"fields": fields_of(entry), "metadata": entry.get("metadata") or {}}
+        answers = {"suggestions": {} if value is None else suggestion, "responses": {}}
         # Argilla takes no unknown metadata: what is said of the record stands beside it.
-        AGENT: said,
-    }
+        made.append({"id": name, **server, **shown, **answers, AGENT: said})
+    return made
 
 
-WRITERS: dict[str, Callable[[Made, Source, Path], str]] = {
+WRITERS: dict[str, Callable[[Made, Source, Shape], str | Records]] = {
     "label-studio": _label_studio, "prodigy": _lines, "doccano": _lines, "argilla": _argilla,
 }  # fmt: skip

@@ -21,6 +21,7 @@ from anml.core.errors import InputError
 from anml.core.people.consensus import CLEAR
 from anml.core.people.words import ACCUSED
 from anml.core.queue import order
+from anml.core.words import counted
 
 if TYPE_CHECKING:
     from anml.app.audit.result import Audited
@@ -70,10 +71,8 @@ class Looking:
         share = f", {gain / self.expected:.0%} of all that are expected" if self.expected > 0 else ""
         cost = float(self.rows["price"].sum()) if "price" in self.rows.columns else 0.0
         spent = f" They cost {cost:,.2f}, {cost / gain:,.2f} for each wrong label." if cost and gain else ""
-        return (
-            f"{count:,} item{'s' if count != 1 else ''} to look at{of}: "
-            f"about {gain:.0f} wrong label{'s' if round(gain) != 1 else ''} to mend{share}.{spent}"
-        )
+        mend = f"about {gain:.0f} wrong label{'s' if round(gain) != 1 else ''} to mend"
+        return f"{counted(count, 'item')} to look at{of}: {mend}{share}.{spent}"
 
 
 def of_run(folder: Path, run: Run | None = None) -> Found:
@@ -108,11 +107,9 @@ def where_to_look(found: Found, top: int | None = None) -> Looking:
         whole("top", top, 1)
     unit = "item" if "item" in found.samples.columns else "row"
     # Items whose right label nobody has said yet; a rejected label is still to be mended.
-    known = pl.lit(value=False)
-    if "known_right" in found.samples.columns:
-        known = known | pl.col("known_right").fill_null(False)
-    if ANSWER in found.samples.columns:
-        known = known | pl.col(ANSWER).is_not_null()
+    checks = {"known_right": pl.col("known_right").fill_null(False), ANSWER: pl.col(ANSWER).is_not_null()}
+    told = [check for name, check in checks.items() if name in found.samples.columns]
+    known = pl.any_horizontal(pl.lit(value=False), *told)
     frame = _with_consensus(found.samples.filter(~known.any().over(unit)), found.items)
     if found.shape == PREFERENCE:
         # A choice counts as right where it was made by looking; what is open is which of the two is better.
@@ -158,12 +155,8 @@ def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataF
 
 def _votes(samples: pl.DataFrame, chosen: pl.DataFrame) -> dict[str, str]:
     """How often each label was given to an item, where labels differ."""
-    counts = (
-        samples.filter(pl.col("item").is_in(chosen["item"].to_list()))
-        .group_by("item", "label")
-        .agg(n=pl.len())
-        .sort("n", "label", descending=[True, False])
-    )
+    theirs = samples.filter(pl.col("item").is_in(chosen["item"].to_list()))
+    counts = theirs.group_by("item", "label").agg(n=pl.len()).sort("n", "label", descending=[True, False])
     said = counts.group_by("item", maintain_order=True).agg(pl.format("{} × {}", "n", "label"))
     return {item: ", ".join(each[:5]) for item, each in said.iter_rows() if len(each) > 1}
 

@@ -1,10 +1,8 @@
 """Rounds of relabelling: the data of a run, read again with the truths and second labels given so far."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -27,6 +25,9 @@ TRUTH, LABEL = "truth", "label"
 KINDS = (TRUTH, LABEL)
 # Columns that are added: which rows are the same thing, where the table has none, and what is settled.
 ITEM, ANSWERED = "anml_item", "anml_answer"
+# The columns of a table that answers are written to, by role; beside them, whether labels are `numbers`.
+ROLES = ("label", "contributor", "item", "known", "reviewed", "verification", "reputation", "gold")
+Roles = dict[str, Any]
 
 
 class NewLabel(NamedTuple):
@@ -40,29 +41,12 @@ class NewLabel(NamedTuple):
 Round = tuple[str, dict[int, NewLabel]]
 
 
-@dataclass(frozen=True)
-class Roles:
-    """The columns of a table that answers are written to."""
-
-    label: str
-    contributor: str | None = None
-    item: str | None = None
-    known: str | None = None
-    reviewed: str | None = None
-    verification: str | None = None
-    reputation: str | None = None
-    gold: str | None = None
-    numbers: bool = False
-
-
 def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
     """Read the data of a run again, from where they were or from where the user says, with its answers."""
     about = found.data
     if data is None and "path" not in about:
-        raise InputError(
-            "this run does not say where its data lie, as it was made of a frame; audit a file, or name it "
-            "with --data"
-        )
+        why = "this run does not say where its data lie, as it was made of a frame"
+        raise InputError(f"{why}; audit a file, or name it with --data")
     place = data or Path(folder or Path(), str(about["path"]))
     if not place.exists():
         raise InputError(f"the data of this run, {place}, are not there; name the file with --data")
@@ -73,7 +57,7 @@ def source_of(found: Found, folder: Path | None, data: Path | None) -> Source:
         raise IntegrityError(f"{place} is not the file that the run was made of, or was changed since")
     if "answers" not in about or folder is None:
         return source
-    table, roles = source.table, Roles(**about["roles"])
+    table, roles = source.table, dict.fromkeys(ROLES) | {"numbers": False} | about["roles"]
     for kind, answers in read_rounds(folder, about["answers"]):
         table, roles = with_answers(table, roles, answers, kind)
     return source._replace(table=table, beside=(*source.beside, ITEM, ANSWERED, KNOWN, REVIEWED))
@@ -86,51 +70,48 @@ def source_of_audit(result: "Audited", table: Table | None) -> Source:
     return source_of(of_result(result), None, None)
 
 
-def with_answers(
-    table: Table, roles: Roles, answers: Mapping[int, NewLabel], kind: str
-) -> tuple[Table, Roles]:
+def with_answers(table: Table, roles: Roles, answers: dict[int, NewLabel], kind: str) -> tuple[Table, Roles]:
     """The table with answers as known, or with a row for each; people's own labels stay as given."""
     frame = table.frame
-    if roles.item is None:
-        roles = replace(roles, item=ITEM)
+    if roles["item"] is None:
+        roles = {**roles, "item": ITEM}
         frame = frame.with_columns(pl.int_range(pl.len()).cast(pl.String).alias(ITEM))
-    texts = [name for name in (roles.item, roles.contributor) if name is not None]
+    texts = [roles[role] for role in ("item", "contributor") if roles[role] is not None]
     frame = frame.with_columns(as_text(frame[name]).alias(name) for name in texts)
     if kind == TRUTH:
         frame, roles = _known(frame, roles, answers)
     else:
         # A row for each answer, by whoever gave it, of which nothing else is known.
         rows, given = frame[list(answers)], [answer.label for answer in answers.values()]
-        label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles.label], strict=False)
+        label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles["label"]], strict=False)
         if label.null_count():
             bad = next(text for text, read in zip(given, label, strict=True) if read is None)
             raise InputError(f"the answer {bad!r} is no label of this table, whose labels are numbers")
-        rows = rows.with_columns(label.alias(roles.label))
-        if roles.contributor is not None:
-            rows = rows.with_columns(pl.Series(roles.contributor, [answer.by for answer in answers.values()]))
-        unknown = (roles.verification, roles.reputation, roles.gold, roles.reviewed)
-        nothing = [name for name in unknown if name]
-        rows = rows.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in nothing)
+        rows = rows.with_columns(label.alias(roles["label"]))
+        if roles["contributor"] is not None:
+            by = [answer.by for answer in answers.values()]
+            rows = rows.with_columns(pl.Series(roles["contributor"], by))
+        unknown = [roles[role] for role in ("verification", "reputation", "gold", "reviewed") if roles[role]]
+        rows = rows.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in unknown)
         frame = pl.concat([frame, rows], how="vertical_relaxed")
     mark = json.dumps([table.sha256, kind, sorted((row, *answer) for row, answer in answers.items())])
     return Table(frame, table.name, sha256(mark.encode())), roles
 
 
-def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
+def _known(frame: pl.DataFrame, roles: Roles, answers: dict[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
     """Answers as right labels of their items; one that nobody gave before makes all that were given wrong."""
-    if roles.known is not None:
-        marks = set(as_text(frame[roles.known]).drop_nulls())
+    if roles["known"] is not None:
+        marks = set(as_text(frame[roles["known"]]).drop_nulls())
         flags = bool(marks) and {text.lower() for text in marks} <= FLAGS.keys()
-        if flags and not marks <= set(as_text(frame[roles.label]).drop_nulls()):
+        if flags and not marks <= set(as_text(frame[roles["label"]]).drop_nulls()):
             # True and false stand beside right labels, not among them.
-            roles = replace(roles, reviewed=roles.known, known=None)
-    known, reviewed = roles.known or KNOWN, roles.reviewed or REVIEWED
-    assert roles.item is not None
-    names = frame[roles.item].to_list()
+            roles = {**roles, "reviewed": roles["known"], "known": None}
+    known, reviewed = roles["known"] or KNOWN, roles["reviewed"] or REVIEWED
+    names = frame[roles["item"]].to_list()
     by_item = {names[row]: answer.label for row, answer in answers.items()}
     told = pl.Series([by_item.get(name) for name in names], dtype=pl.String)
-    given = as_text(frame[roles.label]).unique()
-    usual = told.is_in(given.implode()) | roles.numbers
+    given = as_text(frame[roles["label"]]).unique()
+    usual = told.is_in(given.implode()) | roles["numbers"]
     new = {
         known: pl.select(pl.when(usual).then(told)).to_series(),
         reviewed: pl.select(pl.when(~usual & told.is_not_null()).then(pl.lit("false"))).to_series(),
@@ -140,8 +121,8 @@ def _known(frame: pl.DataFrame, roles: Roles, answers: Mapping[int, NewLabel]) -
         frame = frame if name in frame.columns else frame.with_columns(pl.lit(None, pl.String).alias(name))
         frame = frame.with_columns(pl.coalesce(said, as_text(frame[name])).alias(name))
     if frame[reviewed].null_count() == frame.height:
-        return frame.drop(reviewed), replace(roles, known=known)
-    return frame, replace(roles, known=known, reviewed=reviewed)
+        return frame.drop(reviewed), {**roles, "known": known}
+    return frame, {**roles, "known": known, "reviewed": reviewed}
 
 
 def read_rounds(folder: Path, digest: str) -> list[Round]:

@@ -11,15 +11,7 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited, Shaped, with_columns_of
 from anml.core.checks import Array, Bools, Floats, as_codes
 from anml.core.people.consensus import join_posteriors
-from anml.core.people.marks import (
-    LEAST,
-    Errors,
-    errors,
-    guessing,
-    not_finding,
-    types_by_truth,
-    without_overlaps,
-)
+from anml.core.people.marks import LEAST, errors, guessing, not_finding, types_by_truth, without_overlaps
 from anml.core.people.verdicts import ENOUGH_ROWS, discovered
 from anml.core.people.words import ACCUSED, RELIABLE
 from anml.core.progress import Progress
@@ -86,11 +78,9 @@ def _by_words(table: Table, shape: Shape, found: _Pass) -> Array:
     spans = frames["candidates"].join(frames["texts"], on="document", how="left", maintain_order="left")
     documents, _ = as_codes("document", spans["document"].to_numpy(), spans.height)
     texts = spans["text"].fill_null("").to_list()
-    words = span_predictions(
-        texts, spans["start"].to_numpy(), spans["end"].to_numpy(), documents, found.truth
-    )
-    place = np.argsort(found.types)
-    return np.asarray(words[table.frame["candidate"].to_numpy()][:, place])
+    start, end = spans["start"].to_numpy(), spans["end"].to_numpy()
+    words = span_predictions(texts, start, end, documents, found.truth)
+    return np.asarray(words[table.frame["candidate"].to_numpy()][:, np.argsort(found.types)])
 
 
 def _consensus(shape: Shape, found: _Pass) -> pl.DataFrame:
@@ -104,11 +94,8 @@ def _consensus(shape: Shape, found: _Pass) -> pl.DataFrame:
     types = np.array(found.types[1:], dtype=object)[found.truth[:, 1:].argmax(axis=1)]
     share = found.truth[:, 1:].max(axis=1)
     marked = shape.frames["marks"].group_by("candidate").agg(marked=pl.len())
-    frame = candidates.with_columns(
-        type=pl.Series(types.tolist(), dtype=pl.String),
-        p=pl.Series(p.round(4)),
-        p_type=pl.Series(share.round(4)),
-    ).join(marked, on="candidate", how="left", maintain_order="left")
+    told = pl.DataFrame({"type": types.tolist(), "p": p.round(4), "p_type": share.round(4)})
+    frame = candidates.hstack(told).join(marked, on="candidate", how="left", maintain_order="left")
     return frame.filter(pl.Series(kept)).drop("candidate", "item")
 
 
@@ -120,15 +107,23 @@ def _people(table: Table, shape: Shape, found: _Pass, seed: int) -> tuple[pl.Dat
     label = np.array([found.types.index(name) for name in frame["label"]])
     near, beside = frame["near"].to_numpy(), _beside(table, shape, found)[codes]
     rows = (who, len(names), found.truth[codes], label, near, beside)
-    rates, rng = _rates(errors(*rows)), np.random.default_rng(seed)
+    counts, rng = errors(*rows), np.random.default_rng(seed)
+    # Shares of what there is, or was marked, and of how many.
+    of = {
+        "misses": (counts.missed, counts.there),
+        "inventions": (counts.invented, counts.marked),
+        "boundaries": (counts.shifted, counts.marked),
+        "wrong_types": (counts.mistyped, counts.marked),
+    }
+    each = {name: np.clip(part / np.maximum(whole, 1e-9), 0, 1) for name, (part, whole) in of.items()}
+    habits = _habits({name: (each[name], whole) for name, (_, whole) in of.items()}, len(names))
     blind, judged = not_finding(*rows)
     # Fewer rows, or marks, than these accuse nobody.
     guess = [blind * (judged >= ENOUGH_ROWS)]
     if len(found.types) > 2:
         types = types_by_truth(*rows[:4])
         guess.append(guessing(types, rng) * (types.sum(axis=(1, 2)) >= ENOUGH_ROWS))
-    each = {name: rate for name, (rate, _) in rates.items()}
-    people = pl.DataFrame({"contributor": names, **each, "habits": _habits(rates, len(names))})
+    people = pl.DataFrame({"contributor": names, **each, "habits": habits})
     return people, np.max(guess, axis=0)
 
 
@@ -169,19 +164,6 @@ def _beside(table: Table, shape: Shape, found: _Pass) -> Floats:
     return best
 
 
-def _rates(counts: Errors) -> dict[str, tuple[Floats, Floats]]:
-    """Shares of what there is, or was marked, and of how many."""
-    of = {
-        "misses": (counts.missed, counts.there),
-        "inventions": (counts.invented, counts.marked),
-        "boundaries": (counts.shifted, counts.marked),
-        "wrong_types": (counts.mistyped, counts.marked),
-    }
-    return {
-        name: (np.clip(part / np.maximum(whole, 1e-9), 0, 1), whole) for name, (part, whole) in of.items()
-    }
-
-
 def _habits(rates: dict[str, tuple[Floats, Floats]], people: int) -> list[str]:
     """What each person does more often than the others, surely."""
     said: list[list[str]] = [[] for _ in range(people)]
@@ -200,10 +182,8 @@ def _said(shape: Shape, consensus: pl.DataFrame) -> list[str]:
     empty = documents - frames["candidates"]["document"].n_unique()
     stay = counted(consensus.height, {"spans": "span", "boxes": "box"}[kind], kind)
     places = f"{counted(frames['candidates'].height, 'place')} that anybody marked"
-    said = [
-        f"{stay} of {places} in {counted(documents, 'document')} stay ({kind}.csv); "
-        f"{unsure:,} of them are less than 90% sure."
-    ]
+    kept = f"{stay} of {places} in {counted(documents, 'document')} stay ({kind}.csv)"
+    said = [f"{kept}; {unsure:,} of them are less than 90% sure."]
     if empty:
         said.append(f"Nobody marked anything in {counted(empty, 'document')}.")
     return said

@@ -73,11 +73,9 @@ def _checked(gold: GoldCheck | None, prepared: Prepared, belief: Belief) -> Gold
         return None
     known = np.flatnonzero(prepared.gold.known)
     p, right = belief.truth[known, prepared.y[known].astype(np.int64)], prepared.gold.right[known]
-    order, said = ranking(p, right), "the probability that the better one was chosen"
-    return replace(
-        gold, reliability=reliability(p, right), ranking=None if np.isnan(order) else order,
-        of="comparison", p=said,
-    )  # fmt: skip
+    found, said = ranking(p, right), "the probability that the better one was chosen"
+    order = None if np.isnan(found) else found
+    return replace(gold, reliability=reliability(p, right), ranking=order, of="comparison", p=said)
 
 
 def rank(names: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> pl.DataFrame:
@@ -94,13 +92,10 @@ def rank(names: pl.DataFrame, found: Compared, first: Ints, second: Ints) -> pl.
         part=pl.Series(fit.net.part),
     ).sort("group", "part", "score", "candidate", descending=[False, False, True, False])
     code = frame["code"].to_numpy()
-    ahead = better(found, code[:-1], code[1:])
-    same = (frame["group"][:-1] == frame["group"][1:]) & (frame["part"][:-1] == frame["part"][1:])
-    next_ = pl.Series(
-        [float(p) if one else None for p, one in zip(ahead, same, strict=True)] + [None], dtype=pl.Float64
-    )
+    ahead = pl.Series(np.append(better(found, code[:-1], code[1:]), np.nan))
     place = pl.int_range(1, pl.len() + 1).over("group", "part")
-    return frame.with_columns(place=place, ahead=next_).select(
+    last = place == pl.len().over("group", "part")
+    return frame.with_columns(place=place, ahead=pl.when(~last).then(ahead)).select(
         "group", "part", "place", "candidate", "score", "low", "high", "comparisons", "ahead"
     )
 
@@ -126,9 +121,7 @@ def _people(result: Audited, found: Compared) -> pl.DataFrame:
             "first_between_equals": lean,
             "ties": 1 - people.decided / people.rows,
             "own_taste": people.taste,
-            "habits": [
-                _habit(float(taste), float(side)) for taste, side in zip(people.taste, lean, strict=True)
-            ],
+            "habits": [*map(_habit, people.taste, lean)],
         }
     )
 

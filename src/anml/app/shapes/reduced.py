@@ -38,10 +38,8 @@ def audit_tags(table: Table, shape: Shape, request: Request, progress: Progress 
     sets = _sets(result, frame, shape.frames["seen"])
     people = _by_tag(frame, assessed.belief.p_correct)
     unsure = int((sets["least_sure"] < 0.9).sum())
-    said = [
-        f"{counted(sets.height, 'item')} have a set of tags each in tags.csv; of {unsure:,} one or more "
-        "are less than 90% sure."
-    ]
+    every = f"{counted(sets.height, 'item')} have a set of tags each in tags.csv"
+    said = [f"{every}; of {unsure:,} one or more are less than 90% sure."]
     shaped = Shaped(shape.kind, shape.unit, {"tags": sets, "people_tags": people}, said, {})
     return replace(result, shape=shaped)
 
@@ -54,11 +52,8 @@ def _sets(result: Audited, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFr
     else:
         known = result.items.select("item", "consensus", "p")
     judged = pairs.join(known, on="item", maintain_order="left")
-    yes = (
-        judged.filter(pl.col("consensus") == YES)
-        .group_by("thing")
-        .agg(tags=pl.col("tag").sort().str.join(";"))
-    )
+    tags = pl.col("tag").sort().str.join(";")
+    yes = judged.filter(pl.col("consensus") == YES).group_by("thing").agg(tags=tags)
     least = judged.group_by("thing").agg(least_sure=pl.col("p").min().round(4))
     every = seen.group_by("thing", maintain_order=True).agg(seen=pl.len())
     found = every.join(yes, on="thing", how="left", maintain_order="left")
@@ -84,9 +79,8 @@ def audit_grades(table: Table, shape: Shape, request: Request, progress: Progres
     items, things = as_codes("item", prepared.item, len(prepared.y))
     posterior, figures = join_posteriors(before.truth, items), {}
     # Grades that are known to be wrong, without the right one, are for the model of classes.
-    if len(names) > 1 and (
-        prepared.known is None or not (prepared.known.wrong & (prepared.known.truth < 0)).any()
-    ):
+    known = prepared.known
+    if len(names) > 1 and (known is None or not (known.wrong & (known.truth < 0)).any()):
         graded = _by_order(prepared, steps, items, who, request.seed)
         figures = {"ordered": graded.ordered, "loss": graded.loss, "plain": graded.plain}
         if graded.ordered:
@@ -103,10 +97,8 @@ def audit_grades(table: Table, shape: Shape, request: Request, progress: Progres
     people = people.with_columns(verdict=pl.when(cleared).then(pl.lit(LESS)).otherwise("verdict"))
     people = people.sort(pl.col("verdict").replace_strict(CONCERN), maintain_order=True).drop("follows")
     wide = int((grades["high"] != grades["low"]).sum())
-    said = [
-        f"{counted(grades.height, 'item')} have a grade each in grades.csv; {wide:,} of them are not "
-        "certain to nine tenths.",
-    ]
+    every = f"{counted(grades.height, 'item')} have a grade each in grades.csv"
+    said = [f"{every}; {wide:,} of them are not certain to nine tenths."]
     shaped = Shaped(shape.kind, shape.unit, {"grades": grades}, said, {}, figures)
     return replace(result, contributors=people, false_accusations=false, shape=shaped)
 
@@ -136,22 +128,19 @@ def _believed(before: Belief, truth: Floats, y: Ints, who: Ints) -> Belief:
     return replace(before, **in_parts(p, 1 - mean, before.credentials, people, who), truth=truth, wrong=wrong)
 
 
-def _graded(
-    posterior: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]
-) -> pl.DataFrame:
+def _graded(truth: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]) -> pl.DataFrame:
     """The mean grade of each item, the middle one, and where nine tenths of the probability lie.
 
     The mean is of the grades' own numbers, or of their places from 1 on where they are words.
     """
-    by_step = posterior[:, np.argsort(steps)]
+    by_step = truth[:, np.argsort(steps)]
     names = [names[int(step)] for step in np.sort(steps)]
     numbers = pl.Series(names).cast(pl.Float64, strict=False)
     values = np.sort(steps) + 1 if numbers.null_count() else numbers.to_numpy()
     below = np.cumsum(by_step, axis=1)
-    at = {
-        name: (below < bound).sum(axis=1) for name, bound in (("low", 0.05), ("grade", 0.5), ("high", 0.95))
-    }
-    found = {name: [names[min(int(k), len(names) - 1)] for k in place] for name, place in at.items()}
+    bounds, most = {"low": 0.05, "grade": 0.5, "high": 0.95}, len(names) - 1
+    at = {name: (below < bound).sum(axis=1) for name, bound in bounds.items()}
+    found = {name: [names[min(int(k), most)] for k in place] for name, place in at.items()}
     return pl.DataFrame({"item": things, **found, "mean": (by_step @ values).round(3), "labels": count})
 
 
@@ -182,6 +171,5 @@ def _leanings(given: Floats, truth: Floats, who: Ints, names: list[str], items: 
             words.append("uses little of the scale")
         said.append("; ".join(words))
     follows = np.where(rows >= ENOUGH, slope - doubt, 0.0)
-    return pl.DataFrame(
-        {"contributor": names, "shift": shift, "slope": slope, "follows": follows, "habits": said}
-    )
+    found = {"contributor": names, "shift": shift, "slope": slope, "follows": follows, "habits": said}
+    return pl.DataFrame(found)

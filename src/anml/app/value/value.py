@@ -12,7 +12,7 @@ from anml.app.audit.audit import testing_arrays
 from anml.app.audit.output import as_json, check_folder, write_frame
 from anml.app.audit.runs import read_run
 from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
-from anml.core.domain import SHAPES, Task
+from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
 from anml.gradients.crossfit import standardise
@@ -21,7 +21,7 @@ from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table
 from anml.predictors.duplicates import near_copies
 from anml.valuation.games import Utility, Values, evaluate
-from anml.valuation.models import METRICS, MODELS, estimator_utility, metric_of
+from anml.valuation.models import MODELS, estimator_utility, metric_of
 from anml.valuation.parts import Parts, counted, parts_of
 from anml.valuation.semivalues import banzhaf, beta_shapley, shapley_by_regression
 
@@ -94,10 +94,8 @@ def value_data(
     found = None if run is None else read_run(run)
     shape = request.task if found is None else (found.info.get("shape") or {}).get("kind")
     if shape in SHAPES:
-        raise UnsupportedError(
-            f"contributors are valued by what a model of classes or numbers learns from their rows; "
-            f"no such model is trained on judgements of the shape {shape!r}"
-        )
+        why = "contributors are valued by what a model of classes or numbers learns from their rows"
+        raise UnsupportedError(f"{why}; no such model is trained on judgements of the shape {shape!r}")
     table = data if isinstance(data, Table) else read_table(data)
     if run is None or found is None:
         named = {name: getattr(request, name) for name in (*NAMED, "features", "ignore")}
@@ -204,30 +202,20 @@ def _utility(
     x: Floats, y: Array, parts: Parts, x_test: Floats, y_test: Array, prepared: Prepared, asked: ValueRequest
 ) -> Utility:
     classes, task = max(len(prepared.classes), 1), prepared.task
+    metric, seed = None if callable(asked.metric) else metric_of(asked.metric, task), asked.seed
     if isinstance(asked.model, str):
-        metric, seed = metric_of(asked.metric, task), asked.seed
         return MODELS[asked.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
     from sklearn.base import clone
 
+    def score(truth: Array, said: Array) -> float:
+        if metric is None:
+            return float(asked.metric(truth, said))
+        outputs = np.eye(classes)[said] if task == "classification" else said[:, None]
+        return float(metric(truth, outputs[None])[0])
+
     return estimator_utility(
-        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(asked.model),
-        score=_score(asked.metric, task),
-    )  # fmt: skip
-
-
-def _score(metric: Any, task: Task) -> Callable[[Array, Array], float]:
-    from sklearn import metrics
-
-    if callable(metric):
-        return metric  # type: ignore[no-any-return]
-    known: dict[str, Callable[[Array, Array], float]] = {
-        "accuracy": metrics.accuracy_score,
-        "balanced-accuracy": metrics.balanced_accuracy_score,
-        "r2": metrics.r2_score,
-        "minus-rmse": lambda truth, said: -float(metrics.root_mean_squared_error(truth, said)),
-    }
-    name = next(iter(METRICS[task])) if metric is None else one_of(f"metric of {task}", metric, METRICS[task])
-    return known[name]
+        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(asked.model), score=score
+    )
 
 
 def _named(thing: Any) -> str | None:

@@ -20,20 +20,16 @@ def _numbers(series: pl.Series) -> pl.Series:
         return series.cast(pl.Float64)
     text = series.cast(pl.String).str.strip_chars()
     values = text.cast(pl.Float64, strict=False)
-    bad = values.is_null() & series.is_not_null()
-    if bad.any():
-        raise InputError(
-            f"column {series.name!r} must hold numbers as in the table learned from, "
-            f"got {str(series.filter(bad)[0])!r} ({bad.sum()} such values)"
-        )
+    if (bad := values.is_null() & series.is_not_null()).any():
+        why = f"column {series.name!r} must hold numbers as in the table learned from"
+        raise InputError(f"{why}, got {str(series.filter(bad)[0])!r} ({bad.sum()} such values)")
     return values
 
 
 def _booleans(series: pl.Series) -> pl.Series:
     if series.dtype != pl.String:
         return _numbers(series)
-    lowered = series.str.strip_chars().str.to_lowercase()
-    return _numbers(lowered.replace({"true": "1", "false": "0"}))
+    return _numbers(series.str.strip_chars().str.to_lowercase().replace({"true": "1", "false": "0"}))
 
 
 READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
@@ -72,16 +68,9 @@ class NumberColumn:
         peak = float(np.abs(known).max())
         # Squares of very large or very small numbers would leave the range of floats.
         unit = 1.0 if peak == 0 or 1e-100 < peak < 1e100 else peak
-        known_units = known / unit
-        scale = float(known_units.std()) * unit
-        return cls(
-            column=series.name,
-            kind=kind,
-            median=float(np.median(known_units)) * unit,
-            mean=float(known_units.mean()) * unit,
-            scale=scale if scale > 1e-12 * peak else 1.0,
-            gaps=len(known) < len(values),
-        )
+        median, mean, scale = (float(of(known / unit)) * unit for of in (np.median, np.mean, np.std))
+        scale = scale if scale > 1e-12 * peak else 1.0
+        return cls(series.name, kind, median, mean, scale, gaps=len(known) < len(values))
 
     @property
     def names(self) -> list[str]:

@@ -113,8 +113,7 @@ class Preparation:
         columns = []
         for name in features:
             series = frame[name]
-            kind = kind_of(series)
-            if kind not in ENCODERS:
+            if (kind := kind_of(series)) not in ENCODERS:
                 raise InputError(f"column {name!r} holds {series.dtype}, which cannot be a feature")
             columns.append(ENCODERS[kind].fit(series, kind, seed))
         return cls(tuple(columns))
@@ -126,8 +125,7 @@ class Preparation:
 
     def transform(self, frame: pl.DataFrame) -> npt.NDArray[np.float32]:
         """Return the table's features as an array (rows, features)."""
-        absent = [column.column for column in self.columns if column.column not in frame.columns]
-        if absent:
+        if absent := [column.column for column in self.columns if column.column not in frame.columns]:
             listed = ", ".join(repr(name) for name in absent[:5])
             raise InputError(f"the table lacks {len(absent)} columns that the model was trained on: {listed}")
         widths = [len(column.names) for column in self.columns]

@@ -11,7 +11,7 @@ from anml.intake.roles import find_column
 from anml.intake.shapes.places import Marks, found_marks, judged, named, read_marks
 from anml.intake.shapes.shape import BOXES, Given, Reduced
 
-NUMBERS: Mapping[str, tuple[str, ...]] = {
+BOXED: Mapping[str, tuple[str, ...]] = {
     "x": ("x", "left", "xmin", "x1"),
     "y": ("y", "top", "ymin", "y1"),
     "width": ("width", "w"),
@@ -27,13 +27,13 @@ SLACK = 1.0
 
 def read_boxes(frame: pl.DataFrame, given: Given) -> Reduced:
     """Boxes of a table: document, contributor, x, y, width, height (or the far corner), type."""
-    return reduce_boxes(read_marks(with_sizes(frame), given, NUMBERS))
+    return reduce_boxes(read_marks(with_sizes(frame), given, BOXED))
 
 
 def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
     """Boxes with their sizes, where a table has both corners instead."""
     for near, size in (("x", "width"), ("y", "height")):
-        named = (NUMBERS[near], FAR[near], NUMBERS[size])
+        named = (BOXED[near], FAR[near], BOXED[size])
         low, far, sized = (find_column(frame.columns, {}, near, names) for names in named)
         if sized is None and low is not None and far is not None:
             sides = frame.select(pl.col(far, low).cast(pl.Float64, strict=False))
@@ -43,22 +43,20 @@ def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
 
 def reduce_boxes(read: Marks) -> Reduced:
     """Every box that anybody drew, judged by all who saw its picture."""
-    marks, seen, warnings = found_marks(read, NUMBERS)
-    x, y, width, height = (pl.col(name) for name in NUMBERS)
+    marks, seen, warnings = found_marks(read, BOXED)
+    x, y, width, height = (pl.col(name) for name in BOXED)
     beyond = (x < -SLACK) | (y < -SLACK)
     if read.lengths is not None:
         # Shares of the picture's sides, in hundredths.
         beyond = beyond | (x + width > 100 + SLACK) | (y + height > 100 + SLACK)
-    for bad, why in (
-        ((width <= 0) | (height <= 0), "covers nothing"),
-        (beyond, "lies outside of the picture"),
-    ):
+    flat = (width <= 0) | (height <= 0)
+    for bad, why in ((flat, "covers nothing"), (beyond, "lies outside of the picture")):
         if not (wrong := marks.filter(bad)).is_empty():
             raise InputError(f"{named(wrong)} {why}")
-    marks = marks.sort("document", "contributor", *NUMBERS, maintain_order=True)
+    marks = marks.sort("document", "contributor", *BOXED, maintain_order=True)
     codes, near, count = np.zeros(marks.height, dtype=np.int64), [], 0
     who = marks["contributor"].to_numpy()
-    place = marks.select(*NUMBERS).to_numpy()
+    place = marks.select(*BOXED).to_numpy()
     for rows in marks.with_row_index("row").group_by("document", maintain_order=True).agg("row")["row"]:
         at = rows.to_numpy().astype(np.int64)
         share = overlap(place[at])
@@ -68,11 +66,10 @@ def reduce_boxes(read: Marks) -> Reduced:
         near += [(who[at[one]], int(part[two]) + count) for one, two in zip(meets, other, strict=True)]
         count += int(part.max()) + 1
     marks = marks.with_columns(candidate=pl.Series(codes))
-    means = [pl.col(name).median().round(2) for name in NUMBERS]
+    means = [pl.col(name).median().round(2) for name in BOXED]
     candidates = marks.group_by("candidate", maintain_order=True).agg(pl.col("document").first(), *means)
-    candidates = candidates.sort("candidate").with_columns(
-        item=pl.format("{}:{},{},{},{}", "document", *NUMBERS)
-    )
+    item = pl.format("{}:{},{},{},{}", "document", *BOXED)
+    candidates = candidates.sort("candidate").with_columns(item=item)
     beside = pl.DataFrame(near, schema={"contributor": pl.String, "candidate": pl.Int64}, orient="row")
     return judged(BOXES, candidates, marks, seen, beside, None, warnings)
 
@@ -92,8 +89,7 @@ def alike(share: Floats, who: Ints) -> Ints:
     part = np.full(len(share), -1)
     close = np.where(share >= SAME, share, 0.0)
     for number in range(len(share)):
-        free = part < 0
-        if not free.any():
+        if not (free := part < 0).any():
             break
         seed = int(np.where(free, (close * free).sum(axis=1), -1.0).argmax())
         taken = set()

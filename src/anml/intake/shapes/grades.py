@@ -28,8 +28,7 @@ def _order(texts: pl.Series, given: object, label: str) -> list[str]:
     names = [str(name) for name in texts.drop_nulls().unique().to_list()]
     order = [given] if isinstance(given, str) else list(given or [])  # type: ignore[call-overload]
     if order:
-        strange = sorted(set(names) - set(order))
-        if strange:
+        if strange := sorted(set(names) - set(order)):
             raise InputError(f"the grade {strange[0]!r} is not in the order given: {', '.join(order)}")
         return order
     numbers = pl.Series(names).cast(pl.Float64, strict=False)

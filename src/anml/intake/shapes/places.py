@@ -1,7 +1,7 @@
 """Marked places as labels: every place that anybody marked is a candidate for all who saw the document."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -41,12 +41,9 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
     places = {role: column(frame, taken, role, aliases) for role, aliases in numbers.items()}
     taken |= {**places, "document": document}
     kind = column(frame, {**taken, "type": named["type"]}, "type", TYPES)
-    marks = frame.select(
-        as_text(frame[document]).alias("document"),
-        pl.col(contributor).alias("contributor"),
-        as_text(frame[kind]).alias("type"),
-        *(_number(frame[name]).alias(role) for role, name in places.items()),
-    )
+    at = {role: _number(frame[name]) for role, name in places.items()}
+    marked: dict[str, Any] = {"contributor": contributor, "type": as_text(frame[kind]), **at}
+    marks = frame.select(document=as_text(frame[document]), **marked)
     text = next((name for name in TEXTS if name in frame.columns), None)
     texts, said = None if text is None else marks.select("document", text=as_text(frame[text])), []
     if texts is not None and texts.drop_nulls().unique().height > texts.drop_nulls()["document"].n_unique():
@@ -61,8 +58,7 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
 
 def _number(series: pl.Series) -> pl.Series:
     read = series.cast(pl.Float64, strict=False)
-    bad = series.is_not_null() & ~read.is_finite().fill_null(False)
-    if bad.any():
+    if (bad := series.is_not_null() & ~read.is_finite().fill_null(False)).any():
         raise InputError(f"column {series.name!r} has {str(series.filter(bad)[0])!r}, which is no position")
     return read
 
@@ -77,13 +73,10 @@ def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.Da
     seen = frame.select(document=as_text(frame[document]), contributor=as_text(frame[who]))
     if gaps := seen.height - seen.drop_nulls().height:
         raise InputError(f"{gaps} rows of the table of who saw what lack a document or a contributor")
-    unknown = marks.join(seen, on=["document", "contributor"], how="anti")
-    if not unknown.is_empty():
+    if not (unknown := marks.join(seen, on=["document", "contributor"], how="anti")).is_empty():
         row = unknown.row(0, named=True)
-        raise InputError(
-            f"{row['contributor']!r} marked document {row['document']!r}, which by the table of who saw what "
-            "they did not see"
-        )
+        why = f"{row['contributor']!r} marked document {row['document']!r}"
+        raise InputError(f"{why}, which by the table of who saw what they did not see")
     if "length" not in frame.columns:
         return seen, None
     return seen, frame.select(document=as_text(frame[document]), length=_number(frame["length"])).unique()
@@ -94,27 +87,24 @@ def found_marks(read: Marks, numbers: Iterable[str]) -> tuple[pl.DataFrame, pl.D
     warnings, marks = [*read.warnings], read.marks
     place = ("type", *numbers)
     nothing = pl.all_horizontal(pl.col(place).is_null())
-    empty = marks.filter(nothing)
-    if read.seen is None and empty.is_empty():
-        warnings.append(
-            "nothing says who saw a document and marked nothing there, so whoever marks nothing is "
-            "overlooked; name a table of documents and contributors with --seen"
+    if read.seen is None and marks.filter(nothing).is_empty():
+        unseen = (
+            "nothing says who saw a document and marked nothing there, so whoever marks nothing is overlooked"
         )
+        warnings.append(f"{unseen}; name a table of documents and contributors with --seen")
     rest = pl.exclude("document", "contributor", *place, *read.alone).drop_nulls().first()
     about = marks.group_by("document", "contributor", maintain_order=True).agg(rest)
     seen = about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)
     if read.seen is not None and about.width > 2:
         seen = seen.join(about, on=["document", "contributor"], how="left", maintain_order="left")
-    idle = set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"])
-    if idle:
+    if idle := set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"]):
         warnings.append(f"{counted(len(idle), 'contributor')} marked nothing anywhere: {sorted(idle)[0]!r}")
     marks = marks.filter(~nothing)
     if marks.is_empty():
         raise InputError("nobody marked anything")
     if NOTHING in marks["type"]:
         raise InputError(f"a mark has the type {NOTHING!r}, which stands for none here; call it otherwise")
-    gaps = marks.filter(pl.any_horizontal(pl.col(place).is_null()))
-    if not gaps.is_empty():
+    if not (gaps := marks.filter(pl.any_horizontal(pl.col(place).is_null()))).is_empty():
         raise InputError(f"{named(gaps)} has no complete place, or no type")
     if seen.group_by("document").len()["len"].max() == 1:
         raise InputError("every document was seen by one contributor only, so nobody can be compared")
@@ -148,8 +138,7 @@ def judged(
     notes = [
         f"{counted(once.height, 'mark')} in {counted(seen['document'].n_unique(), 'document')} by "
         f"{counted(seen['contributor'].n_unique(), 'contributor')}; each of "
-        f"{counted(candidates.height, 'place')} "
-        "that anybody marked is judged by all who saw its document"
+        f"{counted(candidates.height, 'place')} that anybody marked is judged by all who saw its document"
     ]
     frames = {"candidates": candidates, "marks": once, "seen": seen.select("document", "contributor")}
     frames |= {} if texts is None else {"texts": texts}
@@ -160,7 +149,6 @@ def judged(
 def named(wrong: pl.DataFrame) -> str:
     """The first of some marks, for a message."""
     row = wrong.row(0, named=True)
-    place = ", ".join(
-        f"{name} {value:g}" for name, value in row.items() if isinstance(value, float) and name != "length"
-    )
+    numbers = {name: value for name, value in row.items() if isinstance(value, float) and name != "length"}
+    place = ", ".join(f"{name} {value:g}" for name, value in numbers.items())
     return f"the mark {row['type']!r} ({place}) by {row['contributor']!r} in document {row['document']!r}"

@@ -84,9 +84,8 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str, str,
         if first is not None and second is not None:
             break
     if first is None or second is None:
-        raise InputError(
-            f"no two columns are compared; name them with --first and --second, of {shown(frame.columns)}"
-        )
+        why = "no two columns are compared"
+        raise InputError(f"{why}; name them with --first and --second, of {shown(frame.columns)}")
     taken = {**given, "first": first, "second": second}
     choice = given.get("choice")
     if choice is not None or (first, second) != ("chosen", "rejected"):
@@ -118,10 +117,8 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
     for name in found:
         both = pl.concat([frame.select(name, c=pl.col(each).cast(pl.String)) for each in (first, second)])
         if both.unique().height > both["c"].n_unique():
-            warnings.append(
-                f"some candidates are compared under several values of {name!r} and count as the same; where "
-                f"they are to be ranked within each, name --group {name}"
-            )
+            some = f"some candidates are compared under several values of {name!r} and count as the same"
+            warnings.append(f"{some}; where they are to be ranked within each, name --group {name}")
     return []
 
 
@@ -183,10 +180,8 @@ def _choices(told: pl.DataFrame) -> list[str | None]:
     unlike = [at for at, word in enumerate(words) if word not in (None, sides[at])]
     if unlike and by_name == by_side:
         first, second, choice = rows[unlike[0]]
-        raise InputError(
-            f"row {unlike[0]} chooses {choice!r} of {first!r} and {second!r}, which may be the candidate or "
-            "the side; write first, second and equal"
-        )
+        why = f"row {unlike[0]} chooses {choice!r} of {first!r} and {second!r}"
+        raise InputError(f"{why}, which may be the candidate or the side; write first, second and equal")
     return words if unlike and by_side else sides
 
 
@@ -197,12 +192,9 @@ def _choice(number: int, first: str | None, second: str | None, choice: str) -> 
         raise InputError(f"row {number} compares {first[:60]!r} with itself")
     if choice in (first, second):
         return FIRST if choice == first else SECOND
-    found = WORDS.get(choice.strip().lower())
-    if found is None:
-        raise InputError(
-            f"row {number} chooses {choice[:60]!r}, which is neither {first[:60]!r} nor {second[:60]!r}; "
-            f"allowed are {ALLOWED}"
-        )
+    if (found := WORDS.get(choice.strip().lower())) is None:
+        why = f"row {number} chooses {choice[:60]!r}, which is neither {first[:60]!r} nor {second[:60]!r}"
+        raise InputError(f"{why}; allowed are {ALLOWED}")
     return found
 
 

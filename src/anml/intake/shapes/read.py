@@ -9,15 +9,13 @@ from anml.core.errors import UnsupportedError
 from anml.intake.contributions import entries
 from anml.intake.file import File
 from anml.intake.roles import ALIASES, find_column
-from anml.intake.shapes.boxes import NUMBERS as BOXED
-from anml.intake.shapes.boxes import read_boxes, reduce_boxes, with_sizes
+from anml.intake.shapes.boxes import BOXED, read_boxes, reduce_boxes, with_sizes
 from anml.intake.shapes.grades import read_grades
 from anml.intake.shapes.places import DOCUMENTS, TYPES, Marks
 from anml.intake.shapes.preference import argilla_pairs, label_studio_pairs, read_preferences
 from anml.intake.shapes.regions import REFUSED, REGIONS, conll_marks, label_studio_marks, line_marks
 from anml.intake.shapes.shape import BOXES, GRADES, PREFERENCE, SPANS, TAGS, Given, Reduced
-from anml.intake.shapes.spans import NUMBERS as SPANNED
-from anml.intake.shapes.spans import read_spans, reduce_spans
+from anml.intake.shapes.spans import SPANNED, read_spans, reduce_spans
 from anml.intake.shapes.tags import NAMES, are_tags, argilla_tags, label_studio_tags, read_tags
 from anml.intake.tables import Table
 
@@ -82,8 +80,7 @@ def told_shape(source: File, format: str) -> str | None:
     if kinds and kinds <= set(REFUSED):
         named = " and ".join(sorted(kinds))
         raise UnsupportedError(f"all results in this file are of type {named}, which is not read")
-    regions = [shape for shape, known in REGIONS.items() if kinds & set(known)]
-    if regions:
+    if regions := [shape for shape, known in REGIONS.items() if kinds & set(known)]:
         return regions[0] if len(regions) == 1 else None
     if kinds == {"choices"} and several:
         return TAGS

@@ -67,13 +67,10 @@ def in_letters(text: str, place: Mapping[str, Any], quoted: str) -> dict[str, fl
 
 def _regions(of: Finished, given: Given, kind: str) -> Iterable[dict[str, Any]]:
     for result in of.results(given.get("label")):
-        named = str(result.get("type"))
-        if named not in REGIONS[kind]:
+        if (named := str(result.get("type"))) not in REGIONS[kind]:
             why = "is not read" if named in REFUSED else f"is no region of the kind {kind}"
-            raise UnsupportedError(
-                f"task {of.item} has a result of type {named!r}, which {why}; name the tag to be read with "
-                "--label"
-            )
+            said = f"task {of.item} has a result of type {named!r}, which {why}"
+            raise UnsupportedError(f"{said}; name the tag to be read with --label")
         value = record(result.get("value"), f"a region of task {of.item}")
         value = {**value, **record(value.get("globalOffsets"), "globalOffsets")}
         types, numbers = value.get(named) or [], REGIONS[kind][named]
@@ -95,8 +92,7 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
     texts: dict[str, str] = {}
     left = again = 0
     for number, entry in enumerate(entries):
-        text = entry.get("text")
-        if not isinstance(text, str):
+        if not isinstance(text := entry.get("text"), str):
             raise InputError(f"line {number + 1} has no text")
         who = given.get("contributor")
         who = next((entry[name] for name in ((who,) if who else PEOPLE) if entry.get(name) is not None), None)
@@ -116,11 +112,8 @@ def line_marks(entries: list[dict[str, Any]], given: Given, kind: str) -> Marks:
         last[document, str(who)] = [base, *(base | each for each, _ in spans_of(entry, number))]
         texts[document] = text
     said = [f"{left} lines that were rejected or ignored were left out"] if left else []
-    said += (
-        [f"{counted(again, 'line')} left out: the same person annotated the text again later"]
-        if again
-        else []
-    )
+    twice = f"{counted(again, 'line')} left out: the same person annotated the text again later"
+    said += [twice] if again else []
     return _made([mark for of in last.values() for mark in of], texts, ("start", "end"), tuple(said))
 
 
@@ -168,9 +161,8 @@ def conll_marks(text: str) -> Marks:
         for place, who in enumerate(names, 1):
             tags = [row[place] for row in rows]
             if "?" in tags and set(tags) != {"?"}:
-                raise InputError(
-                    f"sentence {number + 1} has tags of {who!r} beside ?, which is for all or none"
-                )
+                why = f"sentence {number + 1} has tags of {who!r} beside ?"
+                raise InputError(f"{why}, which is for all or none")
             if "?" in tags:
                 continue
             said.setdefault(who, set()).update(tags)
@@ -206,11 +198,9 @@ def _made(
     kinds: dict[str, Any] = {"document": pl.String, "contributor": pl.String, "type": pl.String}
     beside = {"time": pl.String, IS_TRUTH: pl.Boolean, SPENT: pl.Float64}
     known = {name for mark in marks for name in mark if mark[name] not in (None, False)}
-    kinds |= dict.fromkeys(numbers, pl.Float64) | {
-        name: kind for name, kind in beside.items() if name in known
-    }
-    frame = pl.from_dicts(marks, schema=kinds)
     rest = [name for name in beside if name in known]
+    kinds |= dict.fromkeys(numbers, pl.Float64) | {name: beside[name] for name in rest}
+    frame = pl.from_dicts(marks, schema=kinds)
     seen = frame.group_by("document", "contributor", maintain_order=True).agg(pl.col(rest).first())
     columns = {"document": [*texts], "text": [*texts.values()]}
     shown = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop_nulls() if texts else None

@@ -41,8 +41,7 @@ class Reduced(NamedTuple):
 
 def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -> str:
     """The column that plays a role; without one there is nothing to read."""
-    found = find_column(frame.columns, given, role, names)
-    if found is None:
+    if (found := find_column(frame.columns, given, role, names)) is None:
         how = f"name one of {shown(frame.columns)} with --{OPTIONS.get(role, role)}"
         how = f"call one of {shown(frame.columns)} so" if role in ("x", "y", "width", "height") else how
         raise InputError(f"no column says {role}; {how}")
@@ -53,8 +52,7 @@ def people(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
     """The column of contributors, as text; everybody has a name."""
     name = column(frame, given, "contributor", ALIASES["contributor"])
     frame = frame.with_columns(as_text(frame[name]))
-    nobody = frame[name].null_count()
-    if nobody:
+    if nobody := frame[name].null_count():
         raise InputError(f"{nobody} of {frame.height} rows have no {name!r}: who judged them is needed")
     return name, frame
 

@@ -6,7 +6,7 @@ from anml.core.errors import InputError
 from anml.intake.shapes.places import Marks, found_marks, judged, named, read_marks
 from anml.intake.shapes.shape import SPANS, Given, Reduced
 
-NUMBERS = {
+SPANNED = {
     "start": ("start", "begin", "start_offset", "start_char"),
     "end": ("end", "stop", "end_offset", "end_char"),
 }
@@ -15,12 +15,12 @@ PLACE = ["document", "start", "end"]
 
 def read_spans(frame: pl.DataFrame, given: Given) -> Reduced:
     """Spans of a table: document, contributor, start, end (the first letter after it), type."""
-    return reduce_spans(read_marks(frame, given, NUMBERS))
+    return reduce_spans(read_marks(frame, given, SPANNED))
 
 
 def reduce_spans(read: Marks) -> Reduced:
     """Every span that anybody marked, judged by all who saw its document."""
-    marks, seen, warnings = found_marks(read, NUMBERS)
+    marks, seen, warnings = found_marks(read, SPANNED)
     texts = None if read.texts is None else read.texts.drop_nulls().unique("document", maintain_order=True)
     lengths = read.lengths
     if texts is not None and not texts.is_empty():
@@ -30,9 +30,8 @@ def reduce_spans(read: Marks) -> Reduced:
     candidates = marks.select(PLACE).unique().sort(PLACE).with_row_index("candidate")
     candidates = candidates.with_columns(item=pl.format("{}:{}-{}", *PLACE))
     marks = marks.join(candidates.select("candidate", *PLACE), on=PLACE, maintain_order="left")
-    both = marks.join(
-        candidates.select("document", "start", "end", other="candidate"), on="document", suffix="_o"
-    )
+    others = candidates.select(*PLACE, other="candidate")
+    both = marks.join(others, on="document", suffix="_o")
     meets = (pl.col("start") < pl.col("end_o")) & (pl.col("start_o") < pl.col("end"))
     near = both.filter(meets & (pl.col("candidate") != pl.col("other")))
     near = near.select("contributor", candidate="other")
@@ -51,6 +50,5 @@ def _check(marks: pl.DataFrame, lengths: pl.DataFrame | None) -> None:
     if lengths is not None:
         beyond = marks.join(lengths, on="document").filter(pl.col("end") > pl.col("length"))
         if not beyond.is_empty():
-            raise InputError(
-                f"{named(beyond)} ends beyond the document, which has {beyond['length'][0]:g} letters"
-            )
+            said = f"{named(beyond)} ends beyond the document"
+            raise InputError(f"{said}, which has {beyond['length'][0]:g} letters")

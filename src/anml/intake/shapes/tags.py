@@ -52,9 +52,8 @@ def _of_sets(seen: pl.DataFrame, known: str | None, label: str, said: list[str])
     asked, what = _asked(some, seen)
     rows = asked.join(seen, on="thing", maintain_order="left_right")
     has = pl.col("tags").list.contains(pl.col("tag"))
-    rows = rows.with_columns(
-        item=pl.format("{} · {}", "thing", "tag"), label=pl.when(has).then(pl.lit(YES)).otherwise(pl.lit(NO))
-    )
+    answer = pl.when(has).then(pl.lit(YES)).otherwise(pl.lit(NO))
+    rows = rows.with_columns(item=pl.format("{} · {}", "thing", "tag"), label=answer)
     if known is not None:
         right = pl.col(known).list.contains(pl.col("tag"))
         told = pl.when(right).then(pl.lit(YES)).when(~right).then(pl.lit(NO))
@@ -63,11 +62,9 @@ def _of_sets(seen: pl.DataFrame, known: str | None, label: str, said: list[str])
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
     empty = int((seen["tags"].list.len() == 0).sum())
     warnings = [f"{counted(empty, 'row says', 'rows say')} that no tag fits"] if empty else []
-    notes = [
-        f"{label!r} holds sets of {counted(asked['tag'].n_unique(), 'tag')}; each of "
-        f"{counted(asked.height, 'pair')} of an item and a tag{what} is a yes or no of all who saw the item",
-        *said,
-    ]
+    tags, pairs = counted(asked["tag"].n_unique(), "tag"), counted(asked.height, "pair")
+    each = f"each of {pairs} of an item and a tag{what} is a yes or no of all who saw the item"
+    notes = [f"{label!r} holds sets of {tags}; {each}", *said]
     first = ["item", "contributor", "label", "thing", "tag"]
     shape = Shape(TAGS, "answer", {"seen": seen.select("thing", "contributor")})
     return Reduced(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
@@ -161,8 +158,7 @@ def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.Dat
     found, said = finished(tasks)
     for each in found:
         chosen = [result for result in each.results(question) if result.get("type") == "choices"]
-        names = {str(result.get("from_name")) for result in chosen}
-        if len(names) > 1:
+        if len(names := {str(result.get("from_name")) for result in chosen}) > 1:
             listed = ", ".join(sorted(names))
             raise InputError(f"tasks have several questions ({listed}); name one with --label")
         values = [record(result.get("value"), "choices").get("choices") or [] for result in chosen]

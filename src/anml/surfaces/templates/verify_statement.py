@@ -58,13 +58,8 @@ CHANGES = {
     "dispute.resolved": {"held": "corrected"},
 }
 # Second coordinates of the points of small order, for which anybody could sign.
-SMALL = {
-    0,
-    1,
-    PRIME - 1,
-    0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826,
-    0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7,
-}
+EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+SMALL = {0, 1, PRIME - 1, EIGHTH, PRIME - EIGHTH}
 # What reading something that somebody made up may end in.
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
               UnsupportedAlgorithm)  # fmt: skip
