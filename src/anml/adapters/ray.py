@@ -15,7 +15,7 @@ OBJECTS = 400 * 2**20
 
 
 @contextmanager
-def on_ray(address: str | None = None) -> Iterator[Callable[[Any, Sequence[Any], Any], Iterator[Any]]]:
+def on_ray(address: str | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
     """Run work over slices here, or on the cluster at an address; results come in the order of the slices."""
     try:
         import ray as imported
@@ -30,14 +30,14 @@ def on_ray(address: str | None = None) -> Iterator[Callable[[Any, Sequence[Any],
     task = ray.remote(max_retries=TRIES, num_cpus=1)(_on_one_thread)
     workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
-    def each(work: Any, slices: Sequence[Any], shared: Any) -> Iterator[Any]:
-        kept = ray.put(shared)
+    def each(work: Any, slices: Sequence[Any], *shared: Any) -> Iterator[Any]:
+        kept = [ray.put(one) for one in shared]
         waiting: deque[Any] = deque()
         for part in slices:
             # Results that nobody has asked for yet take room: two for each worker.
             if len(waiting) >= 2 * workers:
                 yield _got(ray, waiting.popleft())
-            waiting.append(task.remote(work, part, kept))
+            waiting.append(task.remote(work, part, *kept))
         while waiting:
             yield _got(ray, waiting.popleft())
 
@@ -48,11 +48,11 @@ def on_ray(address: str | None = None) -> Iterator[Callable[[Any, Sequence[Any],
             ray.shutdown()
 
 
-def _on_one_thread(work: Any, part: Any, shared: Any) -> Any:
+def _on_one_thread(work: Any, part: Any, *shared: Any) -> Any:
     import torch
 
     torch.set_num_threads(1)
-    return work(part, shared)
+    return work(part, *shared)
 
 
 def _got(ray: Any, reference: Any) -> Any:

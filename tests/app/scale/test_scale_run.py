@@ -13,8 +13,7 @@ import anml
 from anml.app.audit.request import Request
 from anml.app.scale import learn
 from anml.app.scale import run as scale
-from anml.app.scale.slices import slices_of
-from anml.app.scale.table import local
+from anml.app.scale.slices import local, slices_of
 from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED, RELIABLE
 from anml.intake.tables import parquet_files
@@ -59,8 +58,8 @@ class Counted:
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def __call__(self, work, slices, shared):
-        for result in local(work, slices, shared):
+    def __call__(self, work, slices, *shared):
+        for result in local(work, slices, *shared):
             self.done.append(work.__name__)
             yield result
 
@@ -136,8 +135,8 @@ class Broken:
     def __init__(self, after: int) -> None:
         self.left = after
 
-    def __call__(self, work, slices, shared):
-        for result in local(work, slices, shared):
+    def __call__(self, work, slices, *shared):
+        for result in local(work, slices, *shared):
             self.left -= 1
             if self.left < 0:
                 raise KeyboardInterrupt
@@ -165,6 +164,15 @@ def test_an_unfinished_run_of_other_data_is_not_taken_for_this_one(data, tmp_pat
         audited(folder / "one", tmp_path / "out")
 
 
+def test_an_unfinished_run_of_another_version_is_not_taken_for_this_one(data, tmp_path, monkeypatch):
+    folder, _ = data
+    with pytest.raises(KeyboardInterrupt):
+        audited(folder / "many", tmp_path / "out", Broken(8))
+    monkeypatch.setattr(scale, "versions", lambda: {"anml": "0.0.1"})
+    with pytest.raises(InputError, match=r"\.out-work holds an unfinished run of other data"):
+        audited(folder / "many", tmp_path / "out")
+
+
 def test_an_earlier_run_stays_until_the_new_one_is_whole(data, whole, tmp_path):
     folder, _ = data
     shutil.copytree(whole, tmp_path / "out")
@@ -183,20 +191,20 @@ def test_ray_gives_the_same_bytes_with_a_worker_killed(data, whole, tmp_path):
     folder, _ = data
     passes, killed = 0, [tmp_path / f"killed-{at}" for at in (4, 9)]
 
-    def killing(work, slices, shared):
+    def killing(work, slices, *shared):
         """Has a worker killed with -9 when it has done its slice, once in each of some passes."""
         nonlocal passes
         passes += 1
         mark = tmp_path / f"killed-{passes}"
 
-        def done_and_killed(part, shared):
-            result = work(part, shared)
+        def done_and_killed(part, *shared):
+            result = work(part, *shared)
             if part.number == 1 and mark in killed and not mark.exists():
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
-        return engine(done_and_killed, slices, shared)
+        return engine(done_and_killed, slices, *shared)
 
     with on_ray() as engine:
         audited(folder / "many", tmp_path / "ray", killing)

@@ -147,6 +147,7 @@ def as_report(
     people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict())
     people = people.rename({"names": "contributor"})
     people = people.with_columns(**_believed(federation, known, honest, codes)).sort("quality", "contributor")
+    accused = people.filter(pl.col("verdict") == CONTRADICTS)["reliability"]
     false = Estimate(1 - float(honest.mean()), float((honest < 0.05).mean()), float((honest < 0.95).mean()))
     return Audited(
         samples=samples, contributors=people, confusion=confusion_of(samples, "classification"), gate=gate,
@@ -156,7 +157,7 @@ def as_report(
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
         data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
         scoring_epochs=0, notes=_notes(federation), warnings=[], versions=versions(),
-        false_accusations=_accused_p(people),
+        false_accusations=float((accused + 1).sum() / 2),
     )  # fmt: skip
 
 
@@ -180,21 +181,15 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
     }  # fmt: skip
 
 
-def _accused_p(people: pl.DataFrame) -> float:
-    accused = people.filter(pl.col("verdict") == CONTRADICTS)
-    return float(((accused["reliability"] + 1) / 2).sum())
-
-
 def _notes(federation: Federation) -> list[str]:
     """Who was left out of which rounds, and why, where it was not the recipe."""
     said = [
         "rows are updates: one for each client and round; labels are not seen, and p_correct is the "
         "probability that the client was honest in that round, by its update alone"
     ]
-    for found in federation.history:
-        said += [
-            f"round {found.number}: {line.client} is not in it: {line.why}"
-            for line in found.lines
-            if line.why and line.q != line.q
-        ]
-    return said
+    return said + [
+        f"round {found.number}: {line.client} is not in it: {line.why}"
+        for found in federation.history
+        for line in found.lines
+        if line.why and line.q != line.q
+    ]

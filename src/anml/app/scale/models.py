@@ -87,12 +87,22 @@ class TrainingSet(NamedTuple):
     given: Floats | None
 
 
-def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: int) -> Models:
+def train_models(sample: TrainingSet, classes: int, training: Training, seed: int) -> Models:
     """Train on a sample whose labels count as far as they are believed."""
     scaler = StandardScaler().fit(sample.x)
-    x, classes = scaler.transform(sample.x), len(prior)
-    rows = [np.flatnonzero(sample.half == own) for own in (0, 1)]
-    halves = [_trained(sample, x, classes, mine, training, seed) for mine in rows]
+    x, prior = scaler.transform(sample.x), np.bincount(sample.y, minlength=classes) / len(sample.y)
+
+    def trained(own: int) -> Half:
+        rows = np.flatnonzero(sample.half == own)
+        some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
+        groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
+        inputs, targets = torch.as_tensor(some), torch.as_tensor(labels)
+        fit = cross_fit(inputs, targets, "classification", classes, groups, training, seed, weight=counts)
+        forest = ExtraTreesClassifier(TREES, min_samples_leaf=LEAF, random_state=seed)
+        logistic = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
+        return Half(fit.full, *(each.fit(some, labels, sample_weight=counts) for each in (forest, logistic)))
+
+    halves = trained(0), trained(1)
     both = zip(*(models.each(x, prior) for models in halves), strict=True)
     own = (sample.half == 0)[:, None]
     each = [np.log(np.where(own, second, first) + 1e-9) for first, second in both]
@@ -101,16 +111,4 @@ def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: i
     share = pool(each, sample.y, sample.weight).share
     some, labels = (torch.as_tensor(part[:REFERENCES]) for part in (x, sample.y))
     references = network_factors(halves[0].network, some, labels, "classification")
-    return Models((halves[0], halves[1]), share, prior, references, scaler)
-
-
-def _trained(sample: TrainingSet, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:
-    some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
-    groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
-    fit = cross_fit(
-        torch.as_tensor(some), torch.as_tensor(labels), "classification", classes, groups, training, seed,
-        weight=counts,
-    )  # fmt: skip
-    forest = ExtraTreesClassifier(TREES, min_samples_leaf=LEAF, random_state=seed)
-    logistic = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
-    return Half(fit.full, *(each.fit(some, labels, sample_weight=counts) for each in (forest, logistic)))
+    return Models(halves, share, prior, references, scaler)
