@@ -70,14 +70,9 @@ def _got(ray: Any, reference: Any) -> Any:
 def _connect(ray: Any, address: str | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
+    here = {"num_cpus": os.cpu_count(), "object_store_memory": OBJECTS, "include_dashboard": False}
     try:
-        if address is None:
-            ray.init(
-                num_cpus=os.cpu_count(), object_store_memory=OBJECTS, include_dashboard=False,
-                runtime_env=environment, **quiet,
-            )  # fmt: skip
-        else:
-            ray.init(address=address, runtime_env=environment, **quiet)
+        ray.init(**(here if address is None else {"address": address}), runtime_env=environment, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         said = str(error).strip().splitlines()[0]
         where = "here" if address is None else f"at {address!r}"
