@@ -14,7 +14,7 @@ import torch
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 
 BATCH = 32
 
@@ -109,12 +109,12 @@ def embedded(
     kept = _kept(path)
     first = {digest: at for at, digest in reversed(list(enumerate(hashes)))}
     missing = sorted(at for digest, at in first.items() if digest not in kept)
+    tick = ticker(progress, "embedding", len(missing))
     for start in range(0, len(missing), BATCH):
         some = missing[start : start + BATCH]
         vectors = _checked(named.embed([read(at) for at in some]), len(some), kept)
         kept.update({hashes[at]: vector for at, vector in zip(some, vectors, strict=True)})
-        if progress is not None:
-            progress("embedding", start + len(some), len(missing))
+        tick(start + len(some))
     if missing and path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".part.npz")

@@ -120,6 +120,17 @@ def test_columns_in_another_order_and_a_file_without_rows_change_nothing(data, w
     assert samples(tmp_path / "out").drop("file").equals(samples(whole).drop("file"))
 
 
+def test_a_part_without_a_single_label_is_left_out(data, tmp_path):
+    shutil.copytree(data[0] / "many", tmp_path / "data")
+    bare = pl.read_parquet(tmp_path / "data" / "0.parquet").with_columns(label=pl.lit(None, dtype=pl.String))
+    bare.write_parquet(tmp_path / "data" / "0b.parquet")
+    found = audited(tmp_path / "data", tmp_path / "out")
+    assert samples(tmp_path / "out").height == found.data["rows"] == ROWS
+    assert "left out, without a label: 700 rows" in found.notes
+    accused = found.contributors.filter(pl.col("verdict").is_in(ACCUSED))["contributor"]
+    assert sorted(accused) == ["p00", "p01", "p02"]
+
+
 def test_predictors_of_its_own_lead_to_the_same_verdicts(data, whole):
     frame = pl.read_parquet(data[0] / "one" / "all.parquet")
     memory = anml.audit(frame, compare=False, progress=False).contributors

@@ -18,7 +18,7 @@ from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
 from anml.core.profile import PROFILES
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate
@@ -82,13 +82,13 @@ def run_demo(
     case = demo_case(seed)
     ways = {"uniform": "uniform", "q only": "krum", "chosen": recipe}
     wrong, last = {}, Federation(recipe)
+    tick = ticker(progress, "federated training", len(ways))
     with threads(1):
-        for place, (name, chosen) in enumerate(ways.items()):
+        for done, (name, chosen) in enumerate(ways.items(), 1):
             last = Federation(chosen, seed=seed)
             model, shape = train_rounds(case, last, rounds, seed)
             wrong[name] = (predicted(shape, model, case.x_test) != case.y_test).astype(np.float64)
-            if progress is not None:
-                progress("federated training", place + 1, len(ways))
+            tick(done)
     report = as_report(last, case.names, wrong, f"federation of {len(case.names)} clients on Digits", seed)
     return Federated(case, last, wrong, report)
 

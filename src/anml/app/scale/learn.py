@@ -12,7 +12,7 @@ from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.scale.deal import scattered
 from anml.app.scale.models import Models, TrainingSet, train_models
-from anml.app.scale.read import Sampled, SliceJob
+from anml.app.scale.read import SliceJob
 from anml.app.scale.slices import ROW, Passes, Slice, SliceRows, named_by
 from anml.core.checks import Ints
 from anml.core.errors import InputError
@@ -46,8 +46,8 @@ def survey(part: Slice, columns: Columns) -> tuple[pl.DataFrame, Ints, datetime 
     return counts, row[named["label"].is_null().to_numpy()], newest
 
 
-def surveyed(passes: Passes, columns: Columns, request: Request) -> SliceJob:
-    """Contributors, classes, and which rows have no label."""
+def surveyed(passes: Passes, columns: Columns, request: Request) -> tuple[SliceJob, list[Slice]]:
+    """Contributors, classes, and which rows have no label; slices that have some."""
     counted, unlabelled, newest = zip(*passes.each("counting contributors", survey, columns), strict=True)
     total = pl.concat(counted)
     given = total["label"].unique().to_list()
@@ -60,10 +60,12 @@ def surveyed(passes: Passes, columns: Columns, request: Request) -> SliceJob:
     label = total["label"].replace(spelled) if spelled else total["label"]
     counts = np.ones(len(classes))
     np.add.at(counts, codes_in(label, classes), total["rows"].to_numpy())
-    return SliceJob(
+    labelled = [part for part, each in zip(passes.slices, counted, strict=True) if each.height]
+    job = SliceJob(
         passes.work, columns, request.policy(), now, total["contributor"].unique().sort().to_list(), classes,
         spelled, int(total["rows"].sum()), np.sort(np.concatenate(unlabelled)), counts / counts.sum(),
     )  # fmt: skip
+    return job, labelled
 
 
 def take(part: Slice, places: Ints, item: str | None, share: float) -> pl.DataFrame:
@@ -83,12 +85,12 @@ def sampled(passes: Passes, item: str | None, seed: int) -> SliceRows:
 
 
 class Learned(NamedTuple):
-    """The audit of the sample, and what was learned from it."""
+    """The audit of the sample, where its rows are in the table, and what was learned from it."""
 
     audited: Audited
+    row: Ints
     preparation: Preparation
     models: Models | None
-    sampled: Sampled
     around: Around
 
 
@@ -107,12 +109,11 @@ def learn(job: SliceJob, request: Request, sample: SliceRows, progress: Progress
     if prepared.item is not None:
         half = (scattered(pl.Series(prepared.item)) >> 16) & 1
         items = np.unique(prepared.item, return_inverse=True)[1]
-    models = None
+    models, row = None, sample.row[prepared.rows]
     if prepared.x.shape[1]:
-        taken = TrainingSet(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
+        taken = TrainingSet(row, prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
         models = train_models(taken, len(job.classes), audited.policy.profile, request.seed)
-    drawn = Sampled(sample.row[prepared.rows], half)
-    return Learned(audited, prepared.preparation, models, drawn, _around(job, prepared, found.belief))
+    return Learned(audited, row, prepared.preparation, models, _around(job, prepared, found.belief))
 
 
 def _around(job: SliceJob, prepared: Prepared, belief: Belief) -> Around:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -84,22 +84,7 @@ class SliceJob:
         return "" if self.changed is None else "late-"
 
 
-class Sampled(NamedTuple):
-    """Rows of the sample: places in the table, in order; half, and place among the references, of each."""
-
-    row: Ints
-    half: Ints
-
-    def at(self, row: Ints, references: int) -> tuple[Ints, Ints]:
-        """Half and reference of these rows; -1 for none."""
-        at = np.minimum(np.searchsorted(self.row, row), len(self.row) - 1)
-        inside = self.row[at] == row
-        return np.where(inside, self.half[at], -1), np.where(inside & (at < references), at, -1)
-
-
-def predict_slice(
-    part: Slice, job: SliceJob, preparation: Preparation, models: Models | None, sampled: Sampled
-) -> None:
+def predict_slice(part: Slice, job: SliceJob, preparation: Preparation, models: Models | None) -> None:
     """What the model of contributors needs of a slice, into a file; `models` where there are features."""
     path = job.work / f"{part.name}.npz"
     if path.is_file():
@@ -110,9 +95,7 @@ def predict_slice(
     out: dict[str, Any] = {"y": y, "place": row - np.searchsorted(job.unlabelled, row)}
     out["who"] = codes_in(pl.Series(prepared.contributor), job.names)
     if models is not None:
-        half, reference = sampled.at(row, len(models.references))
-        out["log_p"] = models.log_p(prepared.x, half, prepared.predictions)
-        out["raw"] = models.scores(prepared.x, y, reference)
+        out |= models.say(row, prepared.x, y, prepared.predictions)
     elif prepared.predictions is not None:
         out["log_p"] = np.log(prepared.predictions + 1e-6)
     else:

@@ -53,8 +53,9 @@ def audit_slices(
     digests = [_digest(path) for path in files]
     work = open_run(out, digests, request, slices)
     passes = dealt_by(Passes(slices, engine, progress, work), columns.item, request)
-    job = surveyed(passes, columns, request)
+    job, labelled = surveyed(passes, columns, request)
     learned = learn(job, request, sampled(passes, columns.item, request.seed), progress)
+    passes = replace(passes, slices=labelled)
     result = _result(passes, learned, judge_slices(passes, job, learned), request, starts_of(slices))
     named = {role: getattr(request, role) for role in READ_BY}
     about = {
@@ -143,9 +144,8 @@ def starts_of(slices: Sequence[Slice]) -> list[tuple[str, int]]:
 
 def judge_slices(passes: Passes, job: SliceJob, learned: Learned) -> write.Believing:
     """Verdicts, by all slices."""
-    _, *predicting, around = learned
-    list(passes.each("predicting", predict_slice, job, *predicting))
-    fitted = fit_slices(passes, job)
+    list(passes.each("predicting", predict_slice, job, learned.preparation, learned.models))
+    fitted, around = fit_slices(passes, job), learned.around
     told = passes.sum("adding up", tell_slice, fitted)
     judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=fitted.job.owner)
     return write.Believing(fitted, judged, around)
@@ -163,7 +163,7 @@ def _result(
     place.mkdir(exist_ok=True)
     wrote = passes.each("writing", write.write_slice, place, how, totals, keys, starts)
     items, kinds = zip(*wrote, strict=True)
-    drawn = pl.col("row").is_in(pl.Series(learned.sampled.row).implode())
+    drawn = pl.col("row").is_in(pl.Series(learned.row).implode())
     samples = as_texts(pl.scan_parquet(place / "*.parquet").filter(drawn).collect().sort("row"))
     people = replace(judged.people, changed=job.changed)
     contributors, unlabelled = write.contributors_of(place, job.names, people), len(job.unlabelled)

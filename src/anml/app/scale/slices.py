@@ -14,7 +14,7 @@ import polars.selectors as cs
 from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.core.people.rows import added
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.intake.plain import as_text, plain
 from anml.intake.tables import DAMAGED
 
@@ -209,9 +209,9 @@ class Passes:
 
     def each(self, what: str, work: Callable[..., Any], *shared: Any) -> Iterator[Any]:
         """Results of one pass, in order, with progress."""
-        for at, result in enumerate(self.engine(work, self.slices, *shared)):
-            if self.progress is not None:
-                self.progress(what, at + 1, len(self.slices))
+        tick = ticker(self.progress, what, len(self.slices))
+        for done, result in enumerate(self.engine(work, self.slices, *shared), 1):
+            tick(done)
             yield result
 
     def sum(self, what: str, work: Callable[..., Any], *shared: Any) -> Any:
