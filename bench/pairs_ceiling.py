@@ -67,7 +67,7 @@ def main(trials):
         session = load_pairs(name)
         seen = session.seen
         clean = fit_pairs(*seen.x.T, seen.y, seen.contributor)
-        people, rows = clean.people, seen.rows
+        people, rows = len(clean.kinds), seen.rows
         for trial in range(trials):
             bad = planted(session, stream(0, trial, "planted", name))
             words = believe_pairs(*bad.seen.x.T, bad.seen.y, (0, 1, 2), bad.seen.contributor)[1].words

@@ -15,7 +15,7 @@ OBJECTS = 400 * 2**20
 
 
 @contextmanager
-def on_ray(address: str | None = None) -> Iterator[Callable[[Any, Sequence[Any], Any], Iterator[Any]]]:
+def on_ray(address: str | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
     """Run work over slices here, or on the cluster at an address; results come in the order of the slices."""
     try:
         import ray as imported
@@ -30,14 +30,14 @@ def on_ray(address: str | None = None) -> Iterator[Callable[[Any, Sequence[Any],
     task = ray.remote(max_retries=TRIES, num_cpus=1)(_on_one_thread)
     workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
-    def each(work: Any, slices: Sequence[Any], shared: Any) -> Iterator[Any]:
-        kept = ray.put(shared)
+    def each(work: Any, slices: Sequence[Any], *shared: Any) -> Iterator[Any]:
+        kept = [ray.put(one) for one in shared]
         waiting: deque[Any] = deque()
         for part in slices:
             # Results that nobody has asked for yet take room: two for each worker.
             if len(waiting) >= 2 * workers:
                 yield _got(ray, waiting.popleft())
-            waiting.append(task.remote(work, part, kept))
+            waiting.append(task.remote(work, part, *kept))
         while waiting:
             yield _got(ray, waiting.popleft())
 
@@ -48,11 +48,11 @@ def on_ray(address: str | None = None) -> Iterator[Callable[[Any, Sequence[Any],
             ray.shutdown()
 
 
-def _on_one_thread(work: Any, part: Any, shared: Any) -> Any:
+def _on_one_thread(work: Any, part: Any, *shared: Any) -> Any:
     import torch
 
     torch.set_num_threads(1)
-    return work(part, shared)
+    return work(part, *shared)
 
 
 def _got(ray: Any, reference: Any) -> Any:
@@ -70,14 +70,9 @@ def _got(ray: Any, reference: Any) -> Any:
 def _connect(ray: Any, address: str | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
     environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
+    here = {"num_cpus": os.cpu_count(), "object_store_memory": OBJECTS, "include_dashboard": False}
     try:
-        if address is None:
-            ray.init(
-                num_cpus=os.cpu_count(), object_store_memory=OBJECTS, include_dashboard=False,
-                runtime_env=environment, **quiet,
-            )  # fmt: skip
-        else:
-            ray.init(address=address, runtime_env=environment, **quiet)
+        ray.init(**(here if address is None else {"address": address}), runtime_env=environment, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         said = str(error).strip().splitlines()[0]
         where = "here" if address is None else f"at {address!r}"

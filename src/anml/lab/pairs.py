@@ -13,7 +13,7 @@ from anml.core.checks import Floats, Ints
 from anml.core.people.candidates import Net
 from anml.core.people.davidson import FIRST, SECOND, TIE, choices
 from anml.core.people.pair_kinds import KINDS
-from anml.core.people.pair_people import habits, judges, varies_by, words_for
+from anml.core.people.pair_people import habits, judges, words_for
 from anml.core.people.pairs import PairFit, bradley_terry, fit_pairs
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, VERDICTS
 from anml.lab.data import needed_file
@@ -34,7 +34,7 @@ def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
     own = [_Tastes.of(fit, name) for name in KINDS]
     met, total = who >= 0, np.zeros((3, len(first)))
     for at, (kind, taste) in enumerate(zip(KINDS.values(), own, strict=True)):
-        varies, wide = varies_by(kind, params), params.tastes if kind.taste is None else kind.taste
+        varies, wide, _ = kind.variances(params)
         slope = np.where(met, found.slope[who, at], kind.slope)
         spread = np.where(met, found.variance[who, at], varies)
         pull = slope * d + np.where(met, found.side[who, at], params.side)
@@ -58,8 +58,7 @@ class _Tastes(NamedTuple):
 
     @classmethod
     def of(cls, fit: PairFit, name: str) -> "_Tastes":
-        kind, count = KINDS[name], len(fit.net.part)
-        wide = fit.params.tastes if kind.taste is None else kind.taste
+        (_, wide, _), count = KINDS[name].variances(fit.params), len(fit.net.part)
         keys, means, known = [], [], []
         for batch in fit.batches:
             mode = batch.fits[name]
@@ -156,7 +155,7 @@ def of_anml(seen: Seen) -> Outcome:
 
     def predicted(train: Seen, test: Seen) -> Floats:
         fit, who = fit_pairs(*_both(train), train.y, train.contributor), test.contributor
-        return predict(fit, *_both(test), np.where(who < fit.people, who, -1))
+        return predict(fit, *_both(test), np.where(who < len(fit.kinds), who, -1))
 
     _, found = believe_pairs(*_both(seen), seen.y, (0, 1, 2), seen.contributor)
     return Outcome(

@@ -14,7 +14,7 @@ import torch
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 
 BATCH = 32
 
@@ -103,18 +103,35 @@ def embedded(
     `read` gives the content at a position. With a folder as `cache`, what was embedded before by a model of
     the same name is taken from there.
     """
-    kept = _Cache(cache, named.key)
+    path = None
+    if cache is not None and named.key is not None:
+        path = cache / f"{hashlib.sha256(named.key.encode()).hexdigest()[:24]}.npz"
+    kept = _kept(path)
     first = {digest: at for at, digest in reversed(list(enumerate(hashes)))}
-    missing = sorted(at for digest, at in first.items() if digest not in kept.vectors)
+    missing = sorted(at for digest, at in first.items() if digest not in kept)
+    tick = ticker(progress, "embedding", len(missing))
     for start in range(0, len(missing), BATCH):
         some = missing[start : start + BATCH]
-        vectors = _checked(named.embed([read(at) for at in some]), len(some), kept.vectors)
-        kept.vectors.update({hashes[at]: vector for at, vector in zip(some, vectors, strict=True)})
-        if progress is not None:
-            progress("embedding", start + len(some), len(missing))
-    if missing:
-        kept.write()
-    return np.stack([kept.vectors[digest] for digest in hashes])
+        vectors = _checked(named.embed([read(at) for at in some]), len(some), kept)
+        kept.update({hashes[at]: vector for at, vector in zip(some, vectors, strict=True)})
+        tick(start + len(some))
+    if missing and path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".part.npz")
+        np.savez(draft, hashes=np.array(list(kept)), vectors=np.stack(list(kept.values())))
+        draft.replace(path)
+    return np.stack([kept[digest] for digest in hashes])
+
+
+def _kept(path: Path | None) -> dict[str, Floats]:
+    """Vectors by the hash of their content; none where the file is damaged, which is made anew."""
+    if path is None or not path.is_file():
+        return {}
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+            return dict(zip(kept["hashes"].tolist(), kept["vectors"], strict=True))
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+        return {}
 
 
 def _checked(found: Any, count: int, before: dict[str, Floats]) -> Floats:
@@ -132,28 +149,3 @@ def _checked(found: Any, count: int, before: dict[str, Floats]) -> Floats:
     if vectors.shape[1] != width:
         raise InputError(f"embed returned vectors of {vectors.shape[1]} numbers after ones of {width}")
     return vectors
-
-
-class _Cache:
-    """Vectors by the hash of their content, in one file for each model."""
-
-    def __init__(self, folder: Path | None, key: str | None) -> None:
-        self.path: Path | None = None
-        self.vectors: dict[str, Floats] = {}
-        if folder is None or key is None:
-            return
-        self.path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
-        if self.path.is_file():
-            try:
-                with self.path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
-                    self.vectors = dict(zip(kept["hashes"].tolist(), kept["vectors"], strict=True))
-            except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
-                self.vectors = {}  # damaged: made anew
-
-    def write(self) -> None:
-        if self.path is None:
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_suffix(".part.npz")
-        np.savez(draft, hashes=np.array(list(self.vectors)), vectors=np.stack(list(self.vectors.values())))
-        draft.replace(self.path)

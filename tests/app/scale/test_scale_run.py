@@ -13,8 +13,7 @@ import anml
 from anml.app.audit.request import Request
 from anml.app.scale import learn
 from anml.app.scale import run as scale
-from anml.app.scale.slices import slices_of
-from anml.app.scale.table import local
+from anml.app.scale.slices import local, slices_of
 from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED, RELIABLE
 from anml.intake.tables import parquet_files
@@ -59,8 +58,8 @@ class Counted:
     def __init__(self) -> None:
         self.done: list[str] = []
 
-    def __call__(self, work, slices, shared):
-        for result in local(work, slices, shared):
+    def __call__(self, work, slices, *shared):
+        for result in local(work, slices, *shared):
             self.done.append(work.__name__)
             yield result
 
@@ -121,6 +120,17 @@ def test_columns_in_another_order_and_a_file_without_rows_change_nothing(data, w
     assert samples(tmp_path / "out").drop("file").equals(samples(whole).drop("file"))
 
 
+def test_a_part_without_a_single_label_is_left_out(data, tmp_path):
+    shutil.copytree(data[0] / "many", tmp_path / "data")
+    bare = pl.read_parquet(tmp_path / "data" / "0.parquet").with_columns(label=pl.lit(None, dtype=pl.String))
+    bare.write_parquet(tmp_path / "data" / "0b.parquet")
+    found = audited(tmp_path / "data", tmp_path / "out")
+    assert samples(tmp_path / "out").height == found.data["rows"] == ROWS
+    assert "left out, without a label: 700 rows" in found.notes
+    accused = found.contributors.filter(pl.col("verdict").is_in(ACCUSED))["contributor"]
+    assert sorted(accused) == ["p00", "p01", "p02"]
+
+
 def test_predictors_of_its_own_lead_to_the_same_verdicts(data, whole):
     frame = pl.read_parquet(data[0] / "one" / "all.parquet")
     memory = anml.audit(frame, compare=False, progress=False).contributors
@@ -136,8 +146,8 @@ class Broken:
     def __init__(self, after: int) -> None:
         self.left = after
 
-    def __call__(self, work, slices, shared):
-        for result in local(work, slices, shared):
+    def __call__(self, work, slices, *shared):
+        for result in local(work, slices, *shared):
             self.left -= 1
             if self.left < 0:
                 raise KeyboardInterrupt
@@ -165,6 +175,15 @@ def test_an_unfinished_run_of_other_data_is_not_taken_for_this_one(data, tmp_pat
         audited(folder / "one", tmp_path / "out")
 
 
+def test_an_unfinished_run_of_another_version_is_not_taken_for_this_one(data, tmp_path, monkeypatch):
+    folder, _ = data
+    with pytest.raises(KeyboardInterrupt):
+        audited(folder / "many", tmp_path / "out", Broken(8))
+    monkeypatch.setattr(scale, "versions", lambda: {"anml": "0.0.1"})
+    with pytest.raises(InputError, match=r"\.out-work holds an unfinished run of other data"):
+        audited(folder / "many", tmp_path / "out")
+
+
 def test_an_earlier_run_stays_until_the_new_one_is_whole(data, whole, tmp_path):
     folder, _ = data
     shutil.copytree(whole, tmp_path / "out")
@@ -183,20 +202,20 @@ def test_ray_gives_the_same_bytes_with_a_worker_killed(data, whole, tmp_path):
     folder, _ = data
     passes, killed = 0, [tmp_path / f"killed-{at}" for at in (4, 9)]
 
-    def killing(work, slices, shared):
+    def killing(work, slices, *shared):
         """Has a worker killed with -9 when it has done its slice, once in each of some passes."""
         nonlocal passes
         passes += 1
         mark = tmp_path / f"killed-{passes}"
 
-        def done_and_killed(part, shared):
-            result = work(part, shared)
+        def done_and_killed(part, *shared):
+            result = work(part, *shared)
             if part.number == 1 and mark in killed and not mark.exists():
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
-        return engine(done_and_killed, slices, shared)
+        return engine(done_and_killed, slices, *shared)
 
     with on_ray() as engine:
         audited(folder / "many", tmp_path / "ray", killing)

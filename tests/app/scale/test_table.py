@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.scale.run import audit_slices
-from anml.app.scale.slices import Piece, Slice
-from anml.app.scale.table import local
+from anml.app.scale.slices import Piece, Slice, local
 from anml.core.errors import InputError
 from anml.core.people import fit, model
 from engine_tables import check_alike, crowd, written
@@ -78,6 +78,18 @@ def test_parts_of_predictions_may_have_their_columns_in_another_order(tmp_path):
         pl.read_parquet(tmp_path / name / "samples" / "*.parquet").sort("row") for name in ("array", "parts")
     )
     assert one.equals(two)
+
+
+def test_columns_of_the_user_are_never_taken_for_those_of_unfinished_work(tmp_path):
+    """Two underlines before a name are the user's own, with items as without."""
+    frame, _ = crowd()
+    feature = pl.Series("__x", np.random.default_rng(0).normal(size=frame.height))
+    data = written(frame.with_columns(feature, feature.alias("__row")), tmp_path / "data", 450)
+    request = Request(item="task", ignore=list(BESIDE[1:]), compare=False)
+    found = audit_slices(data, request, tmp_path / "out", local, rows=400)
+    assert set(found.columns.features) == {"__x", "__row"}
+    assert not any("no feature columns" in note for note in found.notes)
+    assert found.samples["predicted"].null_count() == 0
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

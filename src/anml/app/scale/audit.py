@@ -31,7 +31,7 @@ def audit_in_slices(
         raise InputError(f"an address is for the engine ray, got engine {engine!r}")
     from anml.adapters.ray import on_ray
     from anml.app.scale.run import audit_slices
-    from anml.app.scale.table import local
+    from anml.app.scale.slices import local
     from anml.intake.tables import parquet_files
 
     if not isinstance(data, str | Path):

@@ -18,7 +18,7 @@ from anml.core.domain import Signals, Weighting
 from anml.core.errors import InputError
 from anml.core.people.words import CONTRADICTS, RELIABLE, UNSURE
 from anml.core.profile import PROFILES
-from anml.core.progress import Progress
+from anml.core.progress import Progress, ticker
 from anml.core.signals.reputation import ColdStart
 from anml.core.signals.temporal import Decay
 from anml.core.stats import Estimate
@@ -82,13 +82,13 @@ def run_demo(
     case = demo_case(seed)
     ways = {"uniform": "uniform", "q only": "krum", "chosen": recipe}
     wrong, last = {}, Federation(recipe)
+    tick = ticker(progress, "federated training", len(ways))
     with threads(1):
-        for place, (name, chosen) in enumerate(ways.items()):
+        for done, (name, chosen) in enumerate(ways.items(), 1):
             last = Federation(chosen, seed=seed)
             model, shape = train_rounds(case, last, rounds, seed)
             wrong[name] = (predicted(shape, model, case.x_test) != case.y_test).astype(np.float64)
-            if progress is not None:
-                progress("federated training", place + 1, len(ways))
+            tick(done)
     report = as_report(last, case.names, wrong, f"federation of {len(case.names)} clients on Digits", seed)
     return Federated(case, last, wrong, report)
 
@@ -147,6 +147,7 @@ def as_report(
     people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict())
     people = people.rename({"names": "contributor"})
     people = people.with_columns(**_believed(federation, known, honest, codes)).sort("quality", "contributor")
+    accused = people.filter(pl.col("verdict") == CONTRADICTS)["reliability"]
     false = Estimate(1 - float(honest.mean()), float((honest < 0.05).mean()), float((honest < 0.95).mean()))
     return Audited(
         samples=samples, contributors=people, confusion=confusion_of(samples, "classification"), gate=gate,
@@ -156,7 +157,7 @@ def as_report(
         columns=Columns(label="update", contributor="client", item="round", features=("update",)),
         data={"name": title, "sha256": "", "rows": rows, "clients": names}, signals_given=["q", "r"],
         scoring_epochs=0, notes=_notes(federation), warnings=[], versions=versions(),
-        false_accusations=_accused_p(people),
+        false_accusations=float((accused + 1).sum() / 2),
     )  # fmt: skip
 
 
@@ -180,21 +181,15 @@ def _believed(federation: Federation, known: list[str], honest: Array, codes: In
     }  # fmt: skip
 
 
-def _accused_p(people: pl.DataFrame) -> float:
-    accused = people.filter(pl.col("verdict") == CONTRADICTS)
-    return float(((accused["reliability"] + 1) / 2).sum())
-
-
 def _notes(federation: Federation) -> list[str]:
     """Who was left out of which rounds, and why, where it was not the recipe."""
     said = [
         "rows are updates: one for each client and round; labels are not seen, and p_correct is the "
         "probability that the client was honest in that round, by its update alone"
     ]
-    for found in federation.history:
-        said += [
-            f"round {found.number}: {line.client} is not in it: {line.why}"
-            for line in found.lines
-            if line.why and line.q != line.q
-        ]
-    return said
+    return said + [
+        f"round {found.number}: {line.client} is not in it: {line.why}"
+        for found in federation.history
+        for line in found.lines
+        if line.why and line.q != line.q
+    ]

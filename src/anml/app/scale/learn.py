@@ -1,7 +1,8 @@
 """What an audit in slices learns first: who and what there is, and predictors from a sample."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,72 +11,86 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.scale.deal import scattered
-from anml.app.scale.models import TrainingSet, train_models
-from anml.app.scale.read import Chosen, Predicting, Sampled, SliceJob, Survey, survey, take
-from anml.app.scale.slices import SliceRows
-from anml.app.scale.table import Passes
+from anml.app.scale.models import Models, TrainingSet, train_models
+from anml.app.scale.read import SliceJob
+from anml.app.scale.slices import ROW, Passes, Slice, SliceRows, named_by
+from anml.core.checks import Ints
 from anml.core.errors import InputError
 from anml.core.people.belief import Around, Belief
 from anml.core.progress import Progress
 from anml.intake.columns import Columns
 from anml.intake.labels import in_order, same_sets
-from anml.intake.plain import codes_in
-from anml.intake.prepare import Prepared
+from anml.intake.plain import as_text, codes_in
+from anml.intake.prepare import Preparation, Prepared
 from anml.intake.roles import ROLES
-from anml.intake.times import as_moment
+from anml.intake.times import as_moment, read_instants
 
 # Rows that predictors learn from.
 SAMPLE = 20_000
 
 
-def surveyed(passes: Passes, columns: Columns, request: Request) -> SliceJob:
-    """Contributors, classes, and which rows have no label."""
-    parts: list[Survey] = list(passes.each("counting contributors", survey, columns))
-    total = (
-        pl.concat([part.counts for part in parts]).group_by("contributor", "label").agg(pl.col("rows").sum())
-    )
+def survey(part: Slice, columns: Columns) -> tuple[pl.DataFrame, Ints, datetime | None]:
+    """Who gave which label how often, rows without a label, and the newest time."""
+    roles = {role: name for role in ("label", "contributor", "time") if (name := getattr(columns, role))}
+    frame, row, _ = part.read(list(roles.values()))
+    newest = read_instants(frame[roles.pop("time")]).max() if columns.time else None
+    assert newest is None or isinstance(newest, datetime)
+    named = pl.DataFrame({role: named_by(frame[name], part) for role, name in roles.items()})
+    labelled = named.drop_nulls("label")
+    if gaps := labelled["contributor"].null_count():
+        raise InputError(
+            f"column {columns.contributor!r} (contributor) is empty in {gaps} rows of {part.file}; every "
+            "row needs one"
+        )
+    counts = labelled.group_by("contributor", "label").agg(rows=pl.len())
+    return counts, row[named["label"].is_null().to_numpy()], newest
+
+
+def surveyed(passes: Passes, columns: Columns, request: Request) -> tuple[SliceJob, list[Slice]]:
+    """Contributors, classes, and which rows have no label; slices that have some."""
+    counted, unlabelled, newest = zip(*passes.each("counting contributors", survey, columns), strict=True)
+    total = pl.concat(counted)
     given = total["label"].unique().to_list()
     spelled = same_sets(given)
     dtype = passes.slices[0].read([columns.label]).frame.schema[columns.label]
     classes = in_order({spelled.get(name, name) for name in given}, dtype)
     if len(classes) < 2 or len(classes) > 100:
         raise InputError(f"labels must be of 2 to 100 classes with an engine, got {len(classes)}")
-    times = [part.newest for part in parts if part.newest is not None]
-    now = as_moment(request.now) or max(times, default=None)
-    unlabelled = np.sort(np.concatenate([part.unlabelled for part in parts]))
+    now = as_moment(request.now) or max((time for time in newest if time is not None), default=None)
     label = total["label"].replace(spelled) if spelled else total["label"]
     counts = np.ones(len(classes))
     np.add.at(counts, codes_in(label, classes), total["rows"].to_numpy())
-    return SliceJob(
+    labelled = [part for part, each in zip(passes.slices, counted, strict=True) if each.height]
+    job = SliceJob(
         passes.work, columns, request.policy(), now, total["contributor"].unique().sort().to_list(), classes,
-        spelled, int(total["rows"].sum()), unlabelled, counts / counts.sum(),
+        spelled, int(total["rows"].sum()), np.sort(np.concatenate(unlabelled)), counts / counts.sum(),
     )  # fmt: skip
+    return job, labelled
+
+
+def take(part: Slice, places: Ints, item: str | None, share: float) -> pl.DataFrame:
+    """Rows of a slice that are in the sample: those at these places, or of so large a share of the items."""
+    frame = part.frame()
+    if item is None:
+        return frame.filter(pl.Series(np.isin(frame[ROW], places)))
+    return frame.filter(pl.Series((scattered(as_text(frame[item])) >> 32) < share * 2**31))
 
 
 def sampled(passes: Passes, item: str | None, seed: int) -> SliceRows:
     """Rows drawn from all slices; the same seed draws the same. Items are drawn whole."""
     total = sum(each.rows for each in passes.slices)
-    rng = np.random.default_rng(seed)
-    places = np.sort(rng.choice(total, size=min(SAMPLE, total), replace=False))
-    chosen = Chosen(places, item, min(SAMPLE / total, 1.0))
-    parts: list[SliceRows] = list(passes.each("drawing a sample", take, chosen))
-    row = np.concatenate([part.row for part in parts])
-    order = np.argsort(row, kind="stable")
-    frame = pl.concat([part.frame for part in parts])[order.tolist()]
-    beside: dict[str, Any] = {}
-    for what in parts[0].beside:
-        each = [part.beside[what] for part in parts]
-        joint = np.concatenate(each) if isinstance(each[0], np.ndarray) else pl.concat(each)
-        beside[what] = joint[order.tolist()]
-    return SliceRows(frame, row[order], beside)
+    places = np.random.default_rng(seed).choice(total, size=min(SAMPLE, total), replace=False)
+    parts = passes.each("drawing a sample", take, places, item, min(SAMPLE / total, 1.0))
+    return SliceRows.of(pl.concat(parts).sort(ROW))
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """The audit of the sample, and what was learned from it."""
+class Learned(NamedTuple):
+    """The audit of the sample, where its rows are in the table, and what was learned from it."""
 
     audited: Audited
-    how: Predicting
+    row: Ints
+    preparation: Preparation
+    models: Models | None
     around: Around
 
 
@@ -90,25 +105,22 @@ def learn(job: SliceJob, request: Request, sample: SliceRows, progress: Progress
     )  # fmt: skip
     audited, prepared, found = audit_table(sample.frame, asked, progress=progress)
     y = codes_in(pl.Series(np.array(prepared.classes, dtype=object)[prepared.y].tolist()), job.classes)
-    row = sample.row[prepared.rows]
-    rng = np.random.default_rng([request.seed, 1])
-    half, items = rng.integers(0, 2, len(y)), None
+    half, items = np.random.default_rng([request.seed, 1]).integers(0, 2, len(y)), None
     if prepared.item is not None:
         half = (scattered(pl.Series(prepared.item)) >> 16) & 1
         items = np.unique(prepared.item, return_inverse=True)[1]
-    models, counts = None, np.bincount(y, minlength=len(job.classes)).astype(np.float64)
+    models, row = None, sample.row[prepared.rows]
     if prepared.x.shape[1]:
-        taken = TrainingSet(prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
-        models = train_models(taken, counts / counts.sum(), audited.policy.profile, request.seed)
-    how = Predicting(job, prepared.preparation, models, Sampled(row, half))
-    return Learned(audited, how, _around(job, prepared, found.belief))
+        taken = TrainingSet(row, prepared.x, y, found.belief.p_correct, half, items, prepared.predictions)
+        models = train_models(taken, len(job.classes), audited.policy.profile, request.seed)
+    return Learned(audited, row, prepared.preparation, models, _around(job, prepared, found.belief))
 
 
 def _around(job: SliceJob, prepared: Prepared, belief: Belief) -> Around:
     """Who others are near contributors, as far as the sample tells."""
     covered, nearby = np.ones(len(job.names), dtype=bool), np.ones(len(job.names))
-    if prepared.contributor is not None:
-        names = codes_in(pl.Series(np.unique(prepared.contributor).tolist(), dtype=pl.String), job.names)
-        covered[names] = True if belief.around.covered is None else belief.around.covered
-        nearby[names] = 1.0 if belief.around.nearby is None else belief.around.nearby
+    assert prepared.contributor is not None
+    names = codes_in(pl.Series(np.unique(prepared.contributor).tolist(), dtype=pl.String), job.names)
+    covered[names] = True if belief.around.covered is None else belief.around.covered
+    nearby[names] = 1.0 if belief.around.nearby is None else belief.around.nearby
     return Around(covered, nearby)

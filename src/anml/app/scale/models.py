@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from anml.core.checks import Array, Floats, Ints
+from anml.core.people.belief import mixed
 from anml.core.profile import Training
 from anml.gradients.crossfit import cross_fit
 from anml.gradients.factors import Factors, network_factors
@@ -40,29 +41,39 @@ class Half(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """Both halves, how far each predictor counts, references for q, and what scales features."""
+    """Both halves, how far each predictor counts, references for q, and what scales features.
+
+    `row` and `half` are places of the sample in the table, in order, and the half of each; the first rows are
+    the references.
+    """
 
     halves: tuple[Half, Half]
     share: Floats
     prior: Floats
     references: Factors
     scaler: StandardScaler
+    row: Ints
+    half: Ints
 
-    def log_p(self, x: Array, half: Ints, given: Floats | None = None) -> Floats:
-        """Pooled log-probabilities; `half` is -1 for rows outside of the sample, else the row's own half."""
-        inputs, beside = self.scaler.transform(x), [] if given is None else [given]
-        by_half = [
-            sum(s * p for s, p in zip(self.share, [*models.each(inputs, self.prior), *beside], strict=True))
-            for models in self.halves
-        ]
-        first, second = (np.asarray(each) for each in by_half)
+    def say(self, row: Ints, x: Array, y: Ints, given: Floats | None) -> dict[str, Floats]:
+        """Pooled log-probabilities of rows by models that did not see them, and raw scores."""
+        at = np.minimum(np.searchsorted(self.row, row), len(self.row) - 1)
+        inside, inputs = self.row[at] == row, self.scaler.transform(x)
+        reference = np.where(inside & (at < len(self.references)), at, -1)
+        log_p = self._log_p(inputs, np.where(inside, self.half[at], -1), given)
+        return {"log_p": log_p, "raw": self._scores(inputs, y, reference)}
+
+    def _log_p(self, x: Array, half: Ints, given: Floats | None) -> Floats:
+        """`half` is -1 for rows outside of the sample, else the row's own half."""
+        beside = [] if given is None else [given]
+        first, second = (mixed(self.share, [*models.each(x, self.prior), *beside]) for models in self.halves)
         other = np.where((half == 0)[:, None], second, first)
         return np.asarray(np.log(np.where((half < 0)[:, None], (first + second) / 2, other) + 1e-9))
 
-    def scores(self, x: Array, y: Ints, reference: Ints) -> Floats:
+    def _scores(self, x: Array, y: Ints, reference: Ints) -> Floats:
         """Krum scores against the references; `reference` is the place among them, -1 where it is none."""
-        inputs = torch.as_tensor(self.scaler.transform(x))
-        factors = network_factors(self.halves[0].network, inputs, torch.as_tensor(y), "classification")
+        inputs, targets = torch.as_tensor(x), torch.as_tensor(y)
+        factors = network_factors(self.halves[0].network, inputs, targets, "classification")
         found, theirs = np.empty(len(y)), self.references.norms()
         for start in range(0, len(y), 8_192):
             rows = slice(start, start + 8_192)
@@ -77,8 +88,9 @@ class Models:
 
 
 class TrainingSet(NamedTuple):
-    """The sample: features, labels, how far each counts, halves, items, and predictions that were given."""
+    """The sample: places, features, labels, how far each counts, halves, items, and predictions given."""
 
+    row: Ints
     x: Array
     y: Ints
     weight: Floats
@@ -87,12 +99,22 @@ class TrainingSet(NamedTuple):
     given: Floats | None
 
 
-def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: int) -> Models:
+def train_models(sample: TrainingSet, classes: int, training: Training, seed: int) -> Models:
     """Train on a sample whose labels count as far as they are believed."""
     scaler = StandardScaler().fit(sample.x)
-    x, classes = scaler.transform(sample.x), len(prior)
-    rows = [np.flatnonzero(sample.half == own) for own in (0, 1)]
-    halves = [_trained(sample, x, classes, mine, training, seed) for mine in rows]
+    x, prior = scaler.transform(sample.x), np.bincount(sample.y, minlength=classes) / len(sample.y)
+
+    def trained(own: int) -> Half:
+        rows = np.flatnonzero(sample.half == own)
+        some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
+        groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
+        inputs, targets = torch.as_tensor(some), torch.as_tensor(labels)
+        fit = cross_fit(inputs, targets, "classification", classes, groups, training, seed, weight=counts)
+        forest = ExtraTreesClassifier(TREES, min_samples_leaf=LEAF, random_state=seed)
+        logistic = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
+        return Half(fit.full, *(each.fit(some, labels, sample_weight=counts) for each in (forest, logistic)))
+
+    halves = trained(0), trained(1)
     both = zip(*(models.each(x, prior) for models in halves), strict=True)
     own = (sample.half == 0)[:, None]
     each = [np.log(np.where(own, second, first) + 1e-9) for first, second in both]
@@ -101,16 +123,4 @@ def train_models(sample: TrainingSet, prior: Floats, training: Training, seed: i
     share = pool(each, sample.y, sample.weight).share
     some, labels = (torch.as_tensor(part[:REFERENCES]) for part in (x, sample.y))
     references = network_factors(halves[0].network, some, labels, "classification")
-    return Models((halves[0], halves[1]), share, prior, references, scaler)
-
-
-def _trained(sample: TrainingSet, x: Array, classes: int, rows: Ints, training: Training, seed: int) -> Half:
-    some, labels, counts = x[rows], sample.y[rows], np.maximum(sample.weight[rows], 1e-3)
-    groups = None if sample.items is None else np.unique(sample.items[rows], return_inverse=True)[1]
-    fit = cross_fit(
-        torch.as_tensor(some), torch.as_tensor(labels), "classification", classes, groups, training, seed,
-        weight=counts,
-    )  # fmt: skip
-    forest = ExtraTreesClassifier(TREES, min_samples_leaf=LEAF, random_state=seed)
-    logistic = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
-    return Half(fit.full, *(each.fit(some, labels, sample_weight=counts) for each in (forest, logistic)))
+    return Models(halves, share, prior, references, scaler, sample.row, sample.half)

@@ -4,72 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anml.app.scale.deal import scattered
 from anml.app.scale.models import Models
-from anml.app.scale.slices import Slice, SliceRows, drafted, named_by
+from anml.app.scale.slices import Slice, drafted
 from anml.assess.assess import SamplePolicy
 from anml.core.answers import earned
 from anml.core.checks import Floats, Ints
-from anml.core.errors import InputError
 from anml.core.people.periods import Changes
 from anml.core.people.rows import Spread
 from anml.intake.beside import Beside
 from anml.intake.columns import Columns
 from anml.intake.labels import spelled_as
-from anml.intake.plain import as_text, codes_in
+from anml.intake.plain import codes_in
 from anml.intake.prepare import Fixed, Preparation, Prepared, prepare
 from anml.intake.tables import Table
-from anml.intake.times import read_instants
-
-
-class Survey(NamedTuple):
-    """Who gave which label how often, rows without a label, and the newest time."""
-
-    counts: pl.DataFrame
-    unlabelled: Ints
-    newest: datetime | None
-
-
-def survey(part: Slice, columns: Columns) -> Survey:
-    """Count contributors and labels."""
-    assert columns.contributor is not None
-    times = [] if columns.time is None else [columns.time]
-    frame, row, _ = part.read([columns.label, columns.contributor, *times])
-    roles = {"label": columns.label, "contributor": columns.contributor}
-    named = pl.DataFrame({role: named_by(frame[name], part) for role, name in roles.items()})
-    labelled = named.drop_nulls("label")
-    if gaps := labelled["contributor"].null_count():
-        raise InputError(
-            f"column {columns.contributor!r} (contributor) is empty in {gaps} rows of {part.file}; every "
-            "row needs one"
-        )
-    counts = labelled.group_by("contributor", "label").agg(rows=pl.len()).sort("contributor", "label")
-    newest = None if columns.time is None else read_instants(frame[columns.time]).max()
-    assert newest is None or isinstance(newest, datetime)
-    return Survey(counts, row[named["label"].is_null().to_numpy()], newest)
-
-
-class Chosen(NamedTuple):
-    """Which rows are in the sample: these places in the table, or so large a share of the items."""
-
-    places: Ints
-    item: str | None
-    share: float
-
-
-def take(part: Slice, chosen: Chosen) -> SliceRows:
-    """The rows of a slice that are in the sample."""
-    frame, row, beside = part.read()
-    mine = np.flatnonzero(np.isin(row, chosen.places))
-    if chosen.item is not None:
-        mine = np.flatnonzero((scattered(as_text(frame[chosen.item])) >> 32) < chosen.share * 2**31)
-    some = mine.tolist()
-    return SliceRows(frame[some], row[mine], {name: each[some] for name, each in beside.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,69 +75,27 @@ class SliceJob:
     @property
     def owner(self) -> Ints | None:
         """Which contributor each part of one is, where somebody changed."""
-        if self.changed is None:
-            return None
-        late = np.flatnonzero(np.isfinite(self.changed.when))
-        return np.concatenate([np.arange(len(self.changed.when)), late])
+        nobody = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return None if self.changed is None else self.changed.codes(*nobody)[1]
 
     @property
     def stage(self) -> str:
         """Before the names of what is kept of fits: those to contributors as two are others."""
         return "" if self.changed is None else "late-"
 
-    def place(self, row: Ints) -> Ints:
-        """Places among the rows that have a label."""
-        return np.asarray(row - np.searchsorted(self.unlabelled, row))
 
-
-class Sampled(NamedTuple):
-    """Rows of the sample: places in the table, in order; half, and place among the references, of each."""
-
-    row: Ints
-    half: Ints
-
-    def at(self, row: Ints, references: int) -> tuple[Ints, Ints]:
-        """Half and reference of these rows; -1 for none."""
-        at = np.minimum(np.searchsorted(self.row, row), len(self.row) - 1)
-        inside = self.row[at] == row
-        return np.where(inside, self.half[at], -1), np.where(inside & (at < references), at, -1)
-
-
-@dataclass(frozen=True, eq=False)
-class Predicting:
-    """How slices are predicted: preparation and models, where there are features."""
-
-    job: SliceJob
-    preparation: Preparation
-    models: Models | None
-    sampled: Sampled
-
-
-def predict_slice(part: Slice, how: Predicting) -> pl.DataFrame:
-    """What the model of contributors needs of a slice, into a file; the first contributions of everybody."""
-    path = how.job.work / f"{part.name}.npz"
-    if not path.is_file():
-        write_arrays(path, **_arrays(part, how))
-    with np.load(path) as kept:
-        first = pl.DataFrame({"who": kept["who"], "order": -kept["age"], "place": kept["place"]})
-    return first_of(first, how.job.policy.cold_start.contributions)
-
-
-def first_of(frame: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The first contributions of each contributor."""
-    return frame.sort("who", "order", "place").group_by("who", maintain_order=True).head(most)
-
-
-def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
-    job, models = how.job, how.models
-    prepared, row, _ = job.prepared(part, how.preparation)
+def predict_slice(part: Slice, job: SliceJob, preparation: Preparation, models: Models | None) -> None:
+    """What the model of contributors needs of a slice, into a file; `models` where there are features."""
+    path = job.work / f"{part.name}.npz"
+    if path.is_file():
+        return
+    prepared, row, _ = job.prepared(part, preparation)
     y, n = prepared.y.astype(np.int64), len(prepared.y)
-    out: dict[str, Any] = {"y": y, "row": row, "place": job.place(row)}
+    # Places are among the rows that have a label.
+    out: dict[str, Any] = {"y": y, "place": row - np.searchsorted(job.unlabelled, row)}
     out["who"] = codes_in(pl.Series(prepared.contributor), job.names)
     if models is not None:
-        half, reference = how.sampled.at(row, len(models.references))
-        out["log_p"] = models.log_p(prepared.x, half, prepared.predictions)
-        out["raw"] = models.scores(prepared.x, y, reference)
+        out |= models.say(row, prepared.x, y, prepared.predictions)
     elif prepared.predictions is not None:
         out["log_p"] = np.log(prepared.predictions + 1e-6)
     else:
@@ -199,7 +109,7 @@ def _arrays(part: Slice, how: Predicting) -> dict[str, Any]:
     # Rows earn v by what is known of others too, in whatever slice these are.
     v = earned(prepared.known) if prepared.known and prepared.verification is None else prepared.verification
     signals = {"age": ages, "v": v, "r": prepared.reputation, "t": t}
-    return out | {name: values for name, values in signals.items() if values is not None}
+    write_arrays(path, **out, **{name: values for name, values in signals.items() if values is not None})
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:

@@ -18,16 +18,15 @@ import polars as pl
 from anml.app.audit.audit import columns_asked, confusion_of
 from anml.app.audit.output import check_folder, write_run
 from anml.app.audit.request import Request
-from anml.app.audit.result import Audited
+from anml.app.audit.result import Audited, versions
 from anml.app.audit.sources import READ_BY
 from anml.app.audit.values import as_texts
 from anml.app.scale import write
-from anml.app.scale.deal import Dealing, deal, dealt, numbers_of
+from anml.app.scale.deal import deal, dealt, numbers_of
 from anml.app.scale.learn import Learned, learn, sampled, surveyed
 from anml.app.scale.read import SliceJob, predict_slice
-from anml.app.scale.slices import MOST_ROWS, Slice, drafted, slices_of
-from anml.app.scale.table import Engine, Passes, fit_slices
-from anml.app.scale.work import tell_slice
+from anml.app.scale.slices import MOST_ROWS, Engine, Passes, Slice, drafted, slices_of
+from anml.app.scale.table import fit_slices, tell_slice
 from anml.core.errors import InputError, one_sentence
 from anml.core.people.judge import judge, wrong_share
 from anml.core.progress import Progress
@@ -41,7 +40,7 @@ WriteReport = Callable[[Audited, Path], None]
 
 def audit_slices(
     data: Path, request: Request, out: Path, engine: Engine, *, progress: Progress | None = None,
-    write_report: WriteReport | None = None, rows: int = MOST_ROWS,
+    write_report: WriteReport = lambda result, draft: None, rows: int = MOST_ROWS,
 ) -> Audited:  # fmt: skip
     """Audit a Parquet file, or a folder of them, slice by slice; a run that was broken off goes on.
 
@@ -54,15 +53,17 @@ def audit_slices(
     digests = [_digest(path) for path in files]
     work = open_run(out, digests, request, slices)
     passes = dealt_by(Passes(slices, engine, progress, work), columns.item, request)
-    result = judge_slices(passes, surveyed(passes, columns, request), request, starts_of(slices))
+    job, labelled = surveyed(passes, columns, request)
+    learned = learn(job, request, sampled(passes, columns.item, request.seed), progress)
+    passes = replace(passes, slices=labelled)
+    result = _result(passes, learned, judge_slices(passes, job, learned), request, starts_of(slices))
     named = {role: getattr(request, role) for role in READ_BY}
     about = {
         **result.data, "name": data.name, "sha256": joint_hash(digests), "format": "table",
         "path": str(data.absolute()), "named": {role: name for role, name in named.items() if name},
     }  # fmt: skip
     result = replace(result, data=about)
-    report = partial(write_report, result) if write_report is not None else (lambda draft: None)
-    write_run(out, result, "audit", report, samples=work / "samples")
+    write_run(out, result, "audit", partial(write_report, result), samples=work / "samples")
     shutil.rmtree(work, ignore_errors=True)
     return result
 
@@ -100,6 +101,7 @@ def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice
     """A folder for the work, beside that of the run; or the one that holds an unfinished run of the same."""
     beside = [str(each) for each in (request.predictions, request.embeddings) if isinstance(each, str | Path)]
     about = {"files": digests, "slices": len(slices), "request": repr(request), "beside": beside}
+    about["versions"] = versions()
     check_folder(out)
     work = out.resolve().with_name(f".{out.resolve().name}-work")
     plan = work / "plan.json"
@@ -121,73 +123,61 @@ def dealt_by(passes: Passes, item: str | None, request: Request) -> Passes:
     """Slices with all rows of each item, and with what was given beside them."""
     given = {"predictions": request.predictions, "embeddings": request.embeddings}
     total = sum(each.rows for each in passes.slices)
-    beside = tuple(
+    beside = [
         numbers_of(source, what, total, passes.work) for what, source in given.items() if source is not None
-    )
+    ]
     if item is None and not beside:
         return passes
-    how = Dealing(passes.work, item, len(passes.slices), beside)
-    counts = list(passes.each("dealing rows", deal, how))
-    return replace(passes, slices=dealt(passes.work, counts))
-
-
-def judge_slices(passes: Passes, job: SliceJob, request: Request, starts: list[tuple[str, int]]) -> Audited:
-    """Verdicts, and samples as partitioned Parquet; `starts` are those of `starts_of`."""
-    sample = sampled(passes, job.columns.item, request.seed)
-    learned = learn(job, request, sample, passes.progress)
-    first = list(passes.each("predicting", predict_slice, learned.how))
-    fitted, around = fit_slices(passes, job, first), learned.around
-    told = passes.sum("adding up", tell_slice, fitted)
-    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=fitted.job.owner)
-    how = write.Believing(fitted, judged, learned.how.models is not None, around)
-    totals: write.Totals = passes.sum("believing", write.total_slice, how)
-    keys = key_columns(passes.slices[0].read().frame, job.columns, request.key)
-    shared = any(fit.params.shared for fit in how.fitted.fits.values())
-    place = passes.work / "samples"
-    place.mkdir(exist_ok=True)
-    asked = write.Writing(place, how, totals, keys, starts, shared)
-    wrote: list[write.Wrote] = list(passes.each("writing", write.write_slice, asked))
-    return _result(passes, job, learned, how, totals, wrote)
+    counts = passes.each("dealing rows", deal, passes.work, item, len(passes.slices), beside)
+    return replace(passes, slices=dealt(passes.work, list(counts)))
 
 
 def starts_of(slices: Sequence[Slice]) -> list[tuple[str, int]]:
     """Each file, as seen from the folder of all, and the place of its first row."""
-    starts = {Path(part.pieces[0].path).resolve(): part.first - part.pieces[0].start for part in slices}
+    pieces = [part.pieces[0] for part in slices]
+    starts = {Path(piece.path).resolve(): piece.first - piece.start for piece in pieces}
     root = os.path.commonpath([path.parent for path in starts])
     return [(path.relative_to(root).as_posix(), start) for path, start in starts.items()]
 
 
+def judge_slices(passes: Passes, job: SliceJob, learned: Learned) -> write.Believing:
+    """Verdicts, by all slices."""
+    list(passes.each("predicting", predict_slice, job, learned.preparation, learned.models))
+    fitted, around = fit_slices(passes, job), learned.around
+    told = passes.sum("adding up", tell_slice, fitted)
+    judged = judge(told, list(fitted.fits.values()), fitted.weights, around=around, owner=fitted.job.owner)
+    return write.Believing(fitted, judged, around)
+
+
 def _result(
-    passes: Passes,
-    job: SliceJob,
-    learned: Learned,
-    how: write.Believing,
-    totals: write.Totals,
-    wrote: list[write.Wrote],
+    passes: Passes, learned: Learned, how: write.Believing, request: Request, starts: list[tuple[str, int]]
 ) -> Audited:
-    judged = how.judged
+    """Samples as partitioned Parquet, and all that is said of them; `starts` are those of `starts_of`."""
+    audited, judged, job = learned.audited, how.judged, how.fitted.job
     assert judged.people is not None
-    people = replace(judged.people, changed=how.fitted.job.changed)
-    wrong = wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows)
-    audited, place = learned.audited, passes.work / "samples"
-    rows = pl.Series(learned.how.sampled.row)
-    lazy = pl.scan_parquet(place / "*.parquet")
-    samples = as_texts(lazy.filter(pl.col("row").is_in(rows.implode())).collect().sort("row"))
-    items = [part.items for part in wrote if part.items is not None]
+    totals = write.Totals.of(passes.each("believing", write.total_slice, how))
+    keys = key_columns(passes.slices[0].read().frame, job.columns, request.key)
+    place = passes.work / "samples"
+    place.mkdir(exist_ok=True)
+    wrote = passes.each("writing", write.write_slice, place, how, totals, keys, starts)
+    items, kinds = zip(*wrote, strict=True)
+    drawn = pl.col("row").is_in(pl.Series(learned.row).implode())
+    samples = as_texts(pl.scan_parquet(place / "*.parquet").filter(drawn).collect().sort("row"))
+    people = replace(judged.people, changed=job.changed)
     contributors, unlabelled = write.contributors_of(place, job.names, people), len(job.unlabelled)
-    kept = int(contributors["kept"].sum())
+    counts = {"rows": totals.rows, "kept": int(contributors["kept"].sum()), "slices": len(passes.slices)}
     return replace(
         audited,
-        data={**audited.data, "rows": totals.rows, "kept": kept, "slices": len(passes.slices)},
+        data=audited.data | counts,
         samples=samples,
         contributors=contributors,
         confusion=confusion_of(samples, "classification"),
         gate=write.gate_of(judged.doubtful),
-        wrong=wrong,
+        wrong=wrong_share(totals.right, totals.wrong, judged.contradicted, totals.rows),
         classes=job.classes,
         columns=job.columns,
-        gold=write.gold_of(wrote),
-        items=pl.concat(items).sort("p", "item") if items else None,
+        gold=write.gold_of(place, kinds[0]),
+        items=None if items[0] is None else pl.concat(items).sort("p", "item"),
         doubtful=judged.doubtful,
         false_accusations=people.false_accusations,
         notes=[

@@ -1,80 +1,66 @@
-"""A table in slices as the model of contributors sees it: the sums of its slices, one pass at a time."""
+"""A table in slices as the model of contributors sees it: the sums of its slices, one pass at a time.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+A pass reads a slice, adds to files of its own, and gives back sums. A file appears whole or not at all, and
+one that is there is not made again: a pass that was broken off goes on from the slices that are done.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from anml.app.scale import work
-from anml.app.scale.read import SliceJob, first_of, write_arrays
-from anml.app.scale.slices import Slice
-from anml.core.people.copies import copies_among
-from anml.core.people.fit import OneSlice, fit_table
-from anml.core.people.params import Params, Statistics
+from anml.app.scale.data import SliceData, ask_slice, informed
+from anml.app.scale.read import SliceJob, write_arrays
+from anml.app.scale.slices import Passes, Slice, drafted
+from anml.core.checks import Floats, Ints
+from anml.core.people.fit import Climbed, Fit, OneSlice, fit_of, fit_table
+from anml.core.people.model import e_step
+from anml.core.people.params import Params, Posterior, Statistics
 from anml.core.people.periods import Changes, changes
-from anml.core.people.rows import Rows, Spread, added
-from anml.core.progress import Progress
+from anml.core.people.rows import Rows, added
+from anml.core.people.told import Told, tell, told_of_time
 
 # Rows of whole contributors that are looked at together for changes over time.
 TOGETHER = 2_000_000
 
 
-# Runs a function of a slice, and of what all share, over slices; results come in order. It may run one again.
-Engine = Callable[[Callable[[Slice, Any], Any], Sequence[Slice], Any], Iterator[Any]]
+def believe_slice(
+    part: Slice, job: SliceJob, params: Mapping[str, Params], done: Mapping[str, int]
+) -> dict[str, Statistics]:
+    """The posterior of the rows of a slice after one more pass into files; its sums come back.
+
+    Parameters are by name, and so is how many passes each had before.
+    """
+    rows, sums = None, {}
+    for name, each in params.items():
+        path = state_path(job, part, name, done[name] + 1)
+        if not path.is_file():
+            rows = SliceData(part, job).rows() if rows is None else rows
+            before = arrays_as(Posterior, state_path(job, part, name, done[name])) if done[name] else None
+            found, now = e_step(each, rows, before)
+            write_arrays(path, **found._asdict(), **flat(now, "sum_"))
+        sums[name] = arrays_as(Statistics, path, "sum_")
+    return sums
 
 
-def local(work: Callable[[Slice, Any], Any], slices: Sequence[Slice], shared: Any) -> Iterator[Any]:
-    """The engine of this process: one slice after another, when its result is asked for."""
-    for each in slices:
-        yield work(each, shared)
+def state_path(job: SliceJob, part: Slice, name: str, done: int) -> Path:
+    """Where beliefs in the rows of a slice are after so many passes."""
+    return job.work / f"{part.name}.{job.stage}{name.replace(' ', '-')}.{done:03d}.npz"
 
 
-@dataclass(frozen=True, eq=False)
-class Passes:
-    """Who does the work: slices, engine, and whom to tell how far it is."""
-
-    slices: Sequence[Slice]
-    engine: Engine
-    progress: Progress | None
-    work: Path
-
-    def each(self, what: str, work: Any, shared: Any) -> Iterator[Any]:
-        """Results of one pass, in order, with progress."""
-        for at, result in enumerate(self.engine(work, self.slices, shared)):
-            if self.progress is not None:
-                self.progress(what, at + 1, len(self.slices))
-            yield result
-
-    def sum(self, what: str, work: Any, shared: Any) -> Any:
-        """The sum of one pass."""
-        return reduce(added, self.each(what, work, shared))
+def flat(values: Any, start: str) -> dict[str, Any]:
+    """The fields of a tuple under names that begin so."""
+    return {start + name: value for name, value in values._asdict().items()}
 
 
-def informed(
-    passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame], changed: Changes | None = None
-) -> SliceJob:
-    """The job with what it takes all slices to know of credentials and items."""
-    job = replace(job, changed=changed)
-    if job.columns.reputation is not None:
-        newest = first_of(pl.concat(first), job.policy.cold_start.contributions)
-        job = replace(job, newcomers=np.sort(newest["place"].to_numpy()))
-    if job.columns.item is not None:
-        job = replace(job, groups=copies_among(passes.sum("comparing contributors", work.pair_slice, job)))
-    given = work.SliceData(passes.slices[0], job).signals()
-    names = [name for name in given if name in job.policy.recipe.use]
-    if not names:
-        return job
-    found: Spread = passes.sum("reading credentials", work.given_slice, (job, names))
-    means = zip(names, found.mean, np.sqrt(found.squares / max(found.rows, 1)), strict=True)
-    job = replace(job, used={name: float(mean) for name, mean, deviation in means if deviation > 1e-9})
-    if not job.used:
-        return job
-    job = replace(job, tied=passes.sum("comparing credentials", work.vouch_slice, job).tied())
-    return replace(job, spread=passes.sum("scaling credentials", work.spread_slice, job))
+def arrays_as(kind: Any, path: Path, start: str = "") -> Any:
+    """A tuple whose fields are in a file, under names that begin so."""
+    with np.load(path) as kept:
+        return kind(*(kept[start + name] for name in kind._fields))
 
 
 class Sliced:
@@ -82,7 +68,7 @@ class Sliced:
 
     def __init__(self, passes: Passes, job: SliceJob) -> None:
         self.passes, self.job = passes, job
-        self.about = passes.sum("counting", work.about_slice, job)
+        self.about = passes.sum("counting", ask_slice, job, lambda kept: kept.rows().about)
         self.sweeps = 0
         self.done: dict[str, int] = {}
 
@@ -90,17 +76,18 @@ class Sliced:
         """About so many of the rows, in memory."""
         if self.job.total <= most:
             return None
-        parts = list(self.passes.each("choosing rows", work.few_slice, (self.job, most)))
-        order = np.argsort(np.concatenate([part.pop("place") for part in parts]), kind="stable")
-        named: dict[str, Any] = {}
-        for name in parts[0]:
-            each = [part[name] for part in parts]
+        some, places = zip(*self.passes.each("choosing rows", few_slice, self.job, most), strict=True)
+        order = np.argsort(np.concatenate(places), kind="stable")
+
+        def joined(name: str) -> Any:
+            each = [getattr(rows, name) for rows in some]
             if name in ("item", "voice") and each[0] is not None:
                 starts = np.cumsum([0, *(int(one.max(initial=-1)) + 1 for one in each)])
                 each = [one + start for one, start in zip(each, starts, strict=False)]
-            named[name] = None if each[0] is None else np.concatenate(each)[order]
-        count = len(self.about.given)
-        return OneSlice(Rows(named.pop("log_p"), named.pop("y"), named.pop("who"), count, **named))
+            return None if each[0] is None else np.concatenate(each)[order]
+
+        rest = {name: joined(name) for name in ("features", "item", "voice", "truth", "wrong")}
+        return OneSlice(Rows(joined("log_p"), joined("y"), joined("who"), some[0].count, **rest))
 
     def sweep(self, params: Mapping[str, Params]) -> dict[str, Statistics]:
         """One pass of each of these over all slices."""
@@ -108,48 +95,84 @@ class Sliced:
         done = {name: self.done.get(name, 0) for name in params}
         path = self.job.work / f"{self.job.stage}pass-{self.sweeps:03d}.npz"
         if not path.is_file():
-            sums: dict[str, Statistics] = {}
-            step = work.Step(self.job, params, done)
-            for part in self.passes.each(f"pass {self.sweeps}", work.believe_slice, step):
-                sums = {name: added(sums[name], now) if name in sums else now for name, now in part.items()}
-            write_arrays(path, **{
-                f"{name}|{one}": value for name, now in sums.items() for one, value in now._asdict().items()
-            })  # fmt: skip
+            each = self.passes.each(f"pass {self.sweeps}", believe_slice, self.job, params, done)
+            sums = reduce(lambda one, two: {name: added(one[name], two[name]) for name in one}, each)
+            write_arrays(path, **reduce(or_, (flat(now, f"{name}|") for name, now in sums.items())))
         for part in self.passes.slices:
             for name, before in done.items():
-                work.state_path(self.job, part, name, before).unlink(missing_ok=True)
+                state_path(self.job, part, name, before).unlink(missing_ok=True)
         self.done |= {name: before + 1 for name, before in done.items()}
-        with np.load(path) as kept:
-            return {name: Statistics(*(kept[f"{name}|{f}"] for f in Statistics._fields)) for name in params}
+        return {name: arrays_as(Statistics, path, f"{name}|") for name in params}
 
 
-def fit_slices(passes: Passes, job: SliceJob, first: Sequence[pl.DataFrame]) -> work.Fitted:
+def few_slice(part: Slice, job: SliceJob, most: int) -> tuple[Rows, Ints]:
+    """About so many rows of the whole table, as far as they are in this slice, and their places."""
+    rows = SliceData(part, job).rows()
+    which = rows.thinned(most)
+    return rows.some(which), rows.place[which]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The fits to all slices: by name, how many passes each had, and the posterior of each."""
+
+    job: SliceJob
+    fits: Mapping[str, Climbed]
+    done: Mapping[str, int]
+    weights: Floats
+
+    def at(self, part: Slice) -> tuple[Rows, list[Fit]]:
+        """The rows of a slice, and what each fit believes of them."""
+        rows = SliceData(part, self.job).rows()
+        return rows, [
+            fit_of(one, rows, arrays_as(Posterior, state_path(self.job, part, name, self.done[name])))
+            for name, one in self.fits.items()
+        ]
+
+
+def fit_slices(passes: Passes, job: SliceJob) -> Fitted:
     """The model of contributors, fitted to all slices; where somebody changed, again with two of them."""
-    fitted = _fitted(passes, informed(passes, job, first))
+    fitted = _fitted(passes, informed(passes, job))
     changed = _changes(passes, fitted) if job.fresh else None
     if changed is None or not changed.any:
         return fitted
-    return _fitted(passes, informed(passes, job, first, changed))
+    return _fitted(passes, informed(passes, replace(job, changed=changed)))
 
 
-def _fitted(passes: Passes, job: SliceJob) -> work.Fitted:
+def _fitted(passes: Passes, job: SliceJob) -> Fitted:
     table = Sliced(passes, job)
     fits, weights = fit_table(table, people=True)
-    return work.Fitted(job, fits, {name: table.done[name] for name in fits}, weights).plain()
+    # Their sums nobody needs any more.
+    nothing = Statistics(*(np.zeros(0) for _ in Statistics._fields))
+    slim = {name: replace(fit, sums=nothing) for name, fit in fits.items()}
+    return Fitted(job, slim, {name: table.done[name] for name in fits}, weights)
 
 
-def _changes(passes: Passes, fitted: work.Fitted) -> Changes:
+def tell_slice(part: Slice, fitted: Fitted) -> Told:
+    """What the rows of a slice tell of people."""
+    return tell(*fitted.at(part), fitted.weights)
+
+
+def time_slice(part: Slice, fitted: Fitted) -> None:
+    """Who gave each label when, and how likely it is if right and if wrong, into a file by contributor."""
+    path = fitted.job.work / f"{part.name}.times.npy"
+    if not path.is_file():
+        kept = SliceData(part, fitted.job)
+        columns = np.stack([kept.who, kept.when, *told_of_time(*fitted.at(part), fitted.weights)])
+        with drafted(path) as draft, draft.open("wb") as file:
+            np.save(file, columns[:, np.argsort(kept.who, kind="stable")])
+
+
+def _changes(passes: Passes, fitted: Fitted) -> Changes:
     """Who changed over time, some contributors at a time: each slice has its rows by contributor."""
-    counts = np.stack(list(passes.each("looking at times", work.time_slice, fitted)))
-    ends = np.cumsum(counts, axis=1)
+    list(passes.each("looking at times", time_slice, fitted))
     files = [np.load(passes.work / f"{part.name}.times.npy", mmap_mode="r") for part in passes.slices]
-    group = np.cumsum(counts.sum(axis=0)) // TOGETHER
+    count = len(fitted.job.names)
+    rows = sum(np.bincount(file[0].astype(np.int64), minlength=count) for file in files)
     found = []
-    cuts = np.flatnonzero(np.diff(group)) + 1
-    for low, high in zip(np.r_[0, cuts], np.r_[cuts, len(group)] - 1, strict=True):
-        starts = ends[:, low] - counts[:, low]
-        mine = [file[:, start:end] for file, start, end in zip(files, starts, ends[:, high], strict=True)]
-        when, right, wrong = np.concatenate(mine, axis=1)
-        who = np.concatenate([np.repeat(np.arange(high - low + 1), each[low : high + 1]) for each in counts])
-        found.append(changes(right, wrong, who, when, high - low + 1))
+    for people in np.split(np.arange(count), np.flatnonzero(np.diff(np.cumsum(rows) // TOGETHER)) + 1):
+        ends = people[0], people[-1] + 1
+        mine = [file[:, slice(*np.searchsorted(file[0], ends))] for file in files]
+        who, when, right, wrong = np.concatenate(mine, axis=1)
+        found.append(changes(right, wrong, who.astype(np.int64) - people[0], when, len(people)))
     return Changes(*(np.concatenate(each) for each in zip(*found, strict=True)))

@@ -1,5 +1,6 @@
 """Samples, items and contributors of a run in slices, in the frames of any audit."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,10 +10,11 @@ import polars as pl
 
 from anml.app.audit.audit import sample_frame, with_keys
 from anml.app.audit.items import item_frame
-from anml.app.audit.result import check_gold
+from anml.app.audit.result import GoldCheck, check_gold
 from anml.app.audit.values import as_texts, kinds_of, typed
+from anml.app.scale.data import SliceData
 from anml.app.scale.slices import Slice, drafted
-from anml.app.scale.work import Fitted, SliceData
+from anml.app.scale.table import Fitted
 from anml.assess.assess import Assessment
 from anml.assess.contributors import judged_columns
 from anml.core.checks import Bools, Floats, Ints
@@ -21,8 +23,10 @@ from anml.core.domain import Gate, Signals, Weighting
 from anml.core.people.belief import Around, Belief, Contributor
 from anml.core.people.judge import NEVER, Judged, believe_rows
 from anml.core.people.words import CONCERN
+from anml.core.signals.quality import quality
 from anml.gradients.scoring import Scores
 from anml.intake.labels import Gold
+from anml.intake.plain import codes_in
 from anml.intake.prepare import Preparation
 
 
@@ -32,24 +36,18 @@ class Believing:
 
     fitted: Fitted
     judged: Judged
-    scored: bool
     around: Around
 
-    def belief(self, part: Slice) -> Belief:
-        """What is believed of the rows of a slice."""
-        rows, fits = self.fitted.at(part)
-        owner = self.fitted.job.owner
-        return believe_rows(rows, fits, self.fitted.weights, self.judged, {}, owner=owner)
+    def at(self, part: Slice) -> tuple[SliceData, Belief, Floats, Bools]:
+        """A slice, its belief, scores that q is made of, and which rows are of people whom nobody covers.
 
-    def apart(self, who: Ints) -> Bools:
-        """Rows of contributors whom nobody else covers."""
-        covered, owner = self.around.covered, self.fitted.job.owner
-        assert covered is not None
-        return np.asarray(~covered[who if owner is None else owner[who]])
-
-    def raw(self, kept: SliceData, belief: Belief) -> Floats:
-        """Scores that q is made of: by networks, or by the belief alone where there are none."""
-        return np.asarray(kept.arrays["raw"] if self.scored else 1 - belief.p_correct)
+        Scores are by networks, or by the belief alone where there are none.
+        """
+        kept, owner = SliceData(part, self.fitted.job), self.fitted.job.owner
+        belief = believe_rows(*self.fitted.at(part), self.fitted.weights, self.judged, {}, owner=owner)
+        assert self.around.covered is not None
+        covered = self.around.covered[kept.who if owner is None else owner[kept.who]]
+        return kept, belief, kept.arrays.get("raw", 1 - belief.p_correct), ~covered
 
 
 class Totals(NamedTuple):
@@ -66,64 +64,42 @@ class Totals(NamedTuple):
     high: float
     best: Floats
 
-    def plus(self, other: "Totals") -> "Totals":
-        """Of both slices."""
-        return Totals(
-            self.rows + other.rows, self.right + other.right, self.counted + other.counted,
-            self.wrong + other.wrong, min(self.low, other.low), max(self.high, other.high),
-            np.maximum(self.best, other.best),
-        )  # fmt: skip
+    @classmethod
+    def of(cls, slices: Iterable["Totals"]) -> "Totals":
+        """Of all slices."""
+        rows, right, full, wrong, low, high, best = zip(*slices, strict=True)
+        sums = sum(rows), sum(right), sum(full), sum(wrong)
+        return cls(*sums, min(low), max(high), np.max(best, axis=0))
 
 
 def total_slice(part: Slice, how: Believing) -> Totals:
     """What it takes all slices to know before samples are written."""
-    kept = SliceData(part, how.fitted.job)
-    belief = how.belief(part)
-    raw, p, n = how.raw(kept, belief), belief.p_correct, len(kept.y)
-    best = np.zeros(len(how.fitted.job.classes))
+    kept, belief, raw, apart = how.at(part)
+    p, best = belief.p_correct, np.zeros(len(kept.job.classes))
     np.maximum.at(best, kept.y, p)
-    sums = float(p.sum()), float(counted(p, 1.0, how.apart(kept.who)).sum())
-    return Totals(n, *sums, int((p < NEVER).sum()), float(raw.min()), float(raw.max()), best)
+    sums = len(p), float(p.sum()), float(counted(p, 1.0, apart).sum()), int((p < NEVER).sum())
+    return Totals(*sums, float(raw.min()), float(raw.max()), best)
 
 
-class Writing(NamedTuple):
-    """How samples are written: where, what is believed, totals, names of keys, and where files begin."""
+def write_slice(
+    part: Slice, out: Path, how: Believing, totals: Totals, keys: list[str], files: list[tuple[str, int]]
+) -> tuple[pl.DataFrame | None, str | None]:
+    """The samples of a slice as a Parquet file; its items, where some have several labels, and kind of gold.
 
-    out: Path
-    how: Believing
-    totals: Totals
-    keys: list[str]
-    files: list[tuple[str, int]]
-    shared: bool
-
-
-class Wrote(NamedTuple):
-    """Of a slice: items with several labels, and gold with p_correct and what was kept of it."""
-
-    items: pl.DataFrame | None
-    gold: tuple[Gold, Floats, Bools] | None
-
-
-def write_slice(part: Slice, asked: Writing) -> Wrote:
-    """The samples of a slice as a Parquet file."""
-    how, totals = asked.how, asked.totals
-    job = how.fitted.job
-    kept, belief = SliceData(part, how.fitted.job), how.belief(part)
-    prepared, row, frame = job.prepared(part, Preparation(()))
-    raw = how.raw(kept, belief)
-    apart = how.apart(kept.who)
-    found = _assessed(kept, belief, raw, totals, apart, prepared.contributor)
-    samples = with_keys(sample_frame(prepared, found, how.scored), frame, asked.keys)
-    samples = samples.with_columns(pl.Series("row", row), **_files(row, asked.files))
-    path = asked.out / f"{part.name}.parquet"
+    `keys` are columns that name rows, and `files` the names of files with the place of their first row.
+    """
+    believed = kept, *_ = how.at(part)
+    prepared, row, frame = kept.job.prepared(part, Preparation(()))
+    found = _assessed(*believed, totals, prepared.contributor)
+    path = out / f"{part.name}.parquet"
     if not path.is_file():
+        samples = with_keys(sample_frame(prepared, found, told="raw" in kept.arrays), frame, keys)
+        samples = samples.with_columns(pl.Series("row", row), **_files(row, files))
         with drafted(path) as draft:
-            typed(samples, kinds_of(frame, job.columns)).write_parquet(draft)
-    gold = None
-    if prepared.gold is not None:
-        gold = (prepared.gold, belief.p_correct, found.weighting.kept)
-    items = item_frame(prepared, found, asked.shared) if asked.shared else None
-    return Wrote(items, gold)
+            typed(samples, kinds_of(frame, kept.job.columns)).write_parquet(draft)
+    shared = any(fit.params.shared for fit in how.fitted.fits.values())
+    items = item_frame(prepared, found, shared) if shared else None
+    return items, None if prepared.gold is None else prepared.gold.kind
 
 
 def _files(row: Ints, files: list[tuple[str, int]]) -> dict[str, pl.Series]:
@@ -134,12 +110,11 @@ def _files(row: Ints, files: list[tuple[str, int]]) -> dict[str, pl.Series]:
 
 
 def _assessed(
-    kept: SliceData, belief: Belief, raw: Floats, totals: Totals, apart: Bools, contributor: Any
+    kept: SliceData, belief: Belief, raw: Floats, apart: Bools, totals: Totals, contributor: Any
 ) -> Assessment:
     """What was found out about the rows of a slice, weighed among all."""
     given, p = kept.signals(), belief.p_correct
-    half = totals.high / 2 - totals.low / 2
-    q = np.ones(len(raw)) if half <= 0 else np.clip(1 - (raw / 2 - totals.low / 2) / half, 0.0, 1.0)
+    q = quality(np.r_[raw, totals.low, totals.high])[:-2]
     signals = Signals.of(q, given.get("v"), given.get("r"), given.get("t"), contributor)
     best = float(totals.best.max())
     total = totals.counted if best > 0.5 else totals.right
@@ -152,9 +127,8 @@ def _assessed(
     if belief.evenly:
         weights = np.full(len(p), 1 / totals.rows)
     recipe = kept.job.policy.recipe
-    weighting = Weighting(
-        weights * (signals.t if "t" in recipe.use else 1.0), keep, gate_of(belief.doubtful), recipe
-    )
+    weights = weights * signals.only(recipe.use).t
+    weighting = Weighting(weights, keep, gate_of(belief.doubtful), recipe)
     return Assessment(Scores(raw, q, belief.predicted, 0), belief, signals, weighting, None)
 
 
@@ -165,42 +139,35 @@ def gate_of(doubtful: float | None) -> Gate:
     return Gate("evidence", "each label is weighed by the probability that it is right")
 
 
-def gold_of(parts: list[Wrote]) -> Any:
+def gold_of(samples: Path, kind: str | None) -> GoldCheck | None:
     """What rows with a known label say about p_correct; None where there are none."""
-    found = [part.gold for part in parts if part.gold is not None]
-    if not found:
+    if kind is None:
         return None
-    golds, p, kept = zip(*found, strict=True)
-    joint = Gold(
-        np.concatenate([gold.known for gold in golds]), np.concatenate([gold.right for gold in golds]),
-        golds[0].kind,
-    )  # fmt: skip
-    return check_gold(joint, np.concatenate(p), np.concatenate(kept))
+    lazy = pl.scan_parquet(samples / "*.parquet").select("gold_right", "p_correct", "kept")
+    right, p, kept = (column.to_numpy() for column in lazy.drop_nulls().collect())
+    return check_gold(Gold(np.ones(len(p), dtype=bool), right, kind), p, kept)
 
 
 def contributors_of(samples: Path, names: list[str], judged: Contributor) -> pl.DataFrame:
     """One row per contributor: the accused first, then those who cannot be judged, then the reliable."""
-    means = [pl.col(name).mean() for name in ("q", "v", "r", "t")]
-    sums = (
-        pl.scan_parquet(samples / "*.parquet")
-        .group_by("contributor")
-        .agg(
-            pl.col("kept").sum().cast(pl.Int64),
-            *means,
-            rows=pl.len().cast(pl.Int64),
-            weight_share=pl.col("weight").filter(pl.col("kept")).sum(),
-            agreement=(pl.col("label") == pl.col("predicted")).mean(),
-        )
-        .collect(engine="streaming")
-    )
-    quality = {"quality": judged.quality, "quality_low": judged.low, "quality_high": judged.high}
-    frame = pl.DataFrame({"contributor": names, **quality}).with_columns(**judged_columns(judged))
-    frame = frame.join(as_texts(sums), on="contributor", how="left", maintain_order="left")
-    total = pl.col("weight_share").sum()
-    frame = frame.with_columns(
-        row_share=pl.col("rows") / pl.col("rows").sum(),
-        weight_share=pl.when(total > 0).then(pl.col("weight_share") / total).otherwise(1 / pl.len()),
-    )  # fmt: skip
-    first = ["contributor", "rows", "kept", "q", "v", "r", "t", "row_share", "weight_share"]
-    frame = frame.select(*first, pl.exclude(*first, "agreement"), "agreement")
+    same, kept = pl.col("label") == pl.col("predicted"), pl.col("kept")
+    columns = kept, *"qvrt", pl.col("weight") * kept, same.fill_null(False), same.is_not_null().alias("told")
+    sums = np.zeros((1 + len(columns), len(names)))
+    # One slice after the other: added in another order, sums are others in their last digit.
+    for path in sorted(samples.glob("*.parquet")):
+        lazy = pl.scan_parquet(path)
+        who = codes_in(as_texts(lazy.select("contributor").collect())["contributor"], names)
+        values = lazy.select(columns).cast(pl.Float64).collect().to_numpy().T
+        sums += [np.bincount(who, each, len(names)) for each in (np.ones(len(who)), *values)]
+    rows, used, *signals, weight, agreed, told = sums
+    total, means = weight.sum(), {name: each / rows for name, each in zip("qvrt", signals, strict=True)}
+    whole = {"rows": rows.astype(np.int64), "kept": used.astype(np.int64)}
+    frame = pl.DataFrame(
+        {
+            "contributor": names, **whole, **means, "row_share": rows / rows.sum(),
+            "weight_share": weight / total if total > 0 else np.full(len(names), 1 / len(names)),
+            "quality": judged.quality, "quality_low": judged.low, "quality_high": judged.high,
+            **judged_columns(judged), "agreement": pl.Series(agreed) / pl.Series(told),
+        }
+    ).with_columns(pl.col("agreement").fill_nan(None))  # fmt: skip
     return frame.sort(pl.col("verdict").replace_strict(CONCERN), "quality", "contributor")

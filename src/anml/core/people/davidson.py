@@ -65,7 +65,7 @@ class Mode(NamedTuple):
     def precision(self, covariance: Floats) -> Floats:
         """What the choices say of the mean of pulls of covariance K: the inverse of K + 1 / W."""
         root = np.sqrt(self.curvature)
-        inverse = np.linalg.inv(_inner(np.eye(root.shape[1]), root, covariance))
+        inverse = np.linalg.inv(_inner(root, covariance))
         return np.asarray(root[:, :, None] * inverse * root[:, None, :])
 
 
@@ -76,7 +76,6 @@ def laplace(
 
     The readiness to call a tie is N(tie, tie_variance), and found in the same steps.
     """
-    eye = np.eye(choice.shape[1])
     pull, force, own = mean.copy(), np.zeros_like(mean), np.full(len(choice), tie)
     tied, step = (choice == TIE) & used, np.ones((len(choice), 1))
     reached = np.full(len(choice), -np.inf)
@@ -89,7 +88,7 @@ def laplace(
         root = np.sqrt(curvature)
         target = curvature * (pull - mean) + slope
         moved = (covariance @ target[..., None])[..., 0]
-        solved = np.linalg.solve(_inner(eye, root, covariance), (root * moved)[..., None])[..., 0]
+        solved = np.linalg.solve(_inner(root, covariance), (root * moved)[..., None])[..., 0]
         there = force + step * (target - root * solved - force)
         pulled = mean + (covariance @ there[..., None])[..., 0]
         # A step that makes the choices less likely is too long for that person: half of it is tried next.
@@ -104,9 +103,8 @@ def laplace(
             break
     p = choices(pull, own[:, None])
     slope, curvature = (part * used for part in slope_and_curvature(p, choice))
-    inner = _inner(eye, np.sqrt(curvature), covariance)
     evidence = _likely(p, choice, used) - 0.5 * (force * (pull - mean)).sum(axis=1)
-    evidence = evidence - 0.5 * np.linalg.slogdet(inner)[1]
+    evidence = evidence - 0.5 * np.linalg.slogdet(_inner(np.sqrt(curvature), covariance))[1]
     spread = np.zeros(len(choice))
     if tie_variance > 0:
         spread = 1 / _tie_precision(p, used, tie_variance)
@@ -123,8 +121,8 @@ def _likely(p: Floats, choice: Ints, used: Bools) -> Floats:
     return np.asarray((chosen * used).sum(axis=1))
 
 
-def _inner(eye: Floats, root: Floats, covariance: Floats) -> Floats:
-    return np.asarray(eye + root[:, :, None] * covariance * root[:, None, :])
+def _inner(root: Floats, covariance: Floats) -> Floats:
+    return np.asarray(np.eye(root.shape[1]) + root[:, :, None] * covariance * root[:, None, :])
 
 
 def _tie_precision(p: Floats, used: Bools, tie_variance: float) -> Floats:

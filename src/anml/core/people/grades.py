@@ -56,13 +56,9 @@ def fit_grades(item: Ints, who: Ints, y: Ints, grades: int, right: Ints, rng: np
     voice = voices(item, who, copy_groups(item, who, y))
     rows = _Rows(item, who, y, voice, right, grades, int(who.max()) + 1)
     out = (rng.integers(0, HELD_OUT, int(voice.max()) + 1) == 0)[voice]
-    losses = {
-        (ordered, worth): _held_out(rows, out, ordered, worth) for ordered in (True, False) for worth in WORTH
-    }
-    best = {
-        ordered: min((losses[ordered, worth].mean(), worth) for worth in WORTH) for ordered in (True, False)
-    }
-    gain = losses[False, best[False][1]] - losses[True, best[True][1]]
+    losses = {way: {worth: _held_out(rows, out, way, worth) for worth in WORTH} for way in (True, False)}
+    best = {way: min((loss.mean(), worth) for worth, loss in each.items()) for way, each in losses.items()}
+    gain = losses[False][best[False][1]] - losses[True][best[True][1]]
     ordered = bool(gain.mean() > gain.std() / np.sqrt(max(len(gain), 1)))
     posterior, _ = _fit(rows, ordered, best[ordered][1])
     return Graded(posterior, ordered, float(best[True][0]), float(best[False][0]))

@@ -30,6 +30,11 @@ class PairKind(NamedTuple):
     side: float | None
     share: float
 
+    def variances(self, params: "PairParams") -> tuple[float, ...]:
+        """Of slope, taste and side: its own, or those that are learned."""
+        learned, own = (params.slopes, params.tastes, params.sides), (self.varies, self.taste, self.side)
+        return tuple(usual if mine is None else mine for mine, usual in zip(own, learned, strict=True))
+
 
 KINDS = {
     "careful": PairKind(1.0, None, None, None, 0.82),
@@ -94,22 +99,14 @@ class PairBatch:
     @property
     def shared(self) -> Floats:
         """Covariance of what every two comparisons of a person take from a taste of variance 1."""
-        i, j = self.i, self.j
-        alike = [(a[:, :, None] == b[:, None, :]).astype(np.float64) for a in (i, j) for b in (i, j)]
-        return np.asarray((alike[0] - alike[1] - alike[2] + alike[3]) * self.both)
-
-    def crossed(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Candidates of every two comparisons of a person."""
-        shape = (*self.i.shape, self.i.shape[1])
-        by_row = (np.broadcast_to(x[:, :, None], shape) for x in (self.i, self.j))
-        by_column = (np.broadcast_to(x[:, None, :], shape) for x in (self.i, self.j))
-        return *by_row, *by_column  # type: ignore[return-value]
+        i, j, k, m = crossed(self.i, self.j)
+        return np.asarray((1.0 * (i == k) - (i == m) - (j == k) + (j == m)) * self.both)
 
     def leave_out(self, net: Net, scores: PairScores) -> Floats:
         """Differences of scores without the person's own word, and the covariance of what is uncertain."""
         known, pull = self.known(net)
         lines = scores.lines[self.i] - scores.lines[self.j]
-        given = net.of_pairs(scores.covariance, *self.crossed()) + lines @ lines.transpose(0, 2, 1)
+        given = net.of_pairs(scores.covariance, *crossed(self.i, self.j)) + lines @ lines.transpose(0, 2, 1)
         given = given * self.both
         out = np.eye(self.i.shape[1]) - given @ known
         d = (scores.mean[self.i] - scores.mean[self.j]) * self.used
@@ -123,9 +120,7 @@ class PairBatch:
 
     def own(self, kind: PairKind, params: PairParams, shared: Floats) -> Floats:
         """Covariance of the pulls of a kind of person, where the scores are known."""
-        varies = params.slopes if kind.varies is None else kind.varies
-        taste = params.tastes if kind.taste is None else kind.taste
-        side = params.sides if kind.side is None else kind.side
+        varies, taste, side = kind.variances(params)
         return varies * self.d[:, :, None] * self.d[:, None, :] + taste * shared + side * self.both
 
     def fit(self, names: Iterable[str], params: PairParams, left: Floats) -> None:
@@ -176,6 +171,11 @@ class PairBatch:
         return known, (known @ np.where(self.used, felt, 0.0)[..., None])[..., 0]
 
 
+def crossed(i: Ints, j: Ints) -> tuple[Ints, ...]:
+    """Candidates of every two comparisons of a person (people, comparisons, comparisons), four arrays."""
+    return np.broadcast_arrays(i[:, :, None], j[:, :, None], i[:, None, :], j[:, None, :])
+
+
 def one_answer(choice: Ints, used: Bools, ties: bool) -> Floats:
     """Log-probability of each person's choices, if they are one answer nearly always, whichever that is.
 
@@ -217,7 +217,10 @@ def _alike(who: Ints) -> Iterator[tuple[Ints, Ints, Bools]]:
     begin = 0
     while begin < len(parts):
         least, end = parts[begin][0], begin
-        while end < len(parts) and _fits(parts[end][0], least, end - begin):
+        # Of like size, and not too many.
+        while end < len(parts) and (size := parts[end][0]) <= 1.25 * least + 2:
+            if (end - begin) * size**2 >= CELLS + least**2:
+                break
             end += 1
         longest = parts[end - 1][0]
         rows = np.zeros((end - begin, longest), dtype=np.int64)
@@ -226,7 +229,3 @@ def _alike(who: Ints) -> Iterator[tuple[Ints, Ints, Bools]]:
             rows[at, :size], used[at, :size] = part, True
         yield np.array([person for _, person, _ in parts[begin:end]]), rows, used
         begin = end
-
-
-def _fits(size: int, least: int, count: int) -> bool:
-    return size <= 1.25 * least + 2 and count * size**2 < CELLS + least**2

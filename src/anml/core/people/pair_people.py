@@ -12,7 +12,7 @@ from scipy import special
 from anml.core.checks import Floats, Ints
 from anml.core.people import verdicts
 from anml.core.people.davidson import TIE
-from anml.core.people.pair_kinds import KINDS, PairKind, PairParams
+from anml.core.people.pair_kinds import CAREFUL, KINDS
 from anml.core.people.pairs import PairFit
 from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 
@@ -72,11 +72,10 @@ def habits(fit: PairFit) -> Habits:
     precision, pulled, side, tie, parts = (np.zeros(shape) for _ in range(5))
     for batch in fit.batches:
         for at, (name, kind) in enumerate(KINDS.items()):
-            mode, varies = batch.fits[name], varies_by(kind, fit.params)
+            mode, (varies, _, wide) = batch.fits[name], kind.variances(fit.params)
             np.add.at(tie[:, at], batch.owner, mode.tie)
             np.add.at(parts[:, at], batch.owner, 1.0)
             usual = 0.0 if name == "side" else fit.params.side
-            wide = fit.params.sides if kind.side is None else kind.side
             np.add.at(side[:, at], batch.owner, usual + wide * mode.force.sum(axis=1))
             if varies > 0:
                 variance = np.maximum(varies - varies**2 * batch.along[name], 1e-6)
@@ -85,23 +84,18 @@ def habits(fit: PairFit) -> Habits:
                 np.add.at(pulled[:, at], batch.owner, mean / variance - kind.slope / varies)
     slope, variance = np.zeros(shape), np.zeros(shape)
     for at, kind in enumerate(KINDS.values()):
-        if (varies := varies_by(kind, fit.params)) > 0:
+        if (varies := kind.variances(fit.params)[0]) > 0:
             variance[:, at] = 1 / np.maximum(precision[:, at] + 1 / varies, 1e-6)
             slope[:, at] = (pulled[:, at] + kind.slope / varies) * variance[:, at]
     parts = np.maximum(parts, 1)
     return Habits(slope, variance, side / parts, tie / parts)
 
 
-def varies_by(kind: PairKind, params: PairParams) -> float:
-    """Variance of the slopes of a kind of person."""
-    return params.slopes if kind.varies is None else kind.varies
-
-
 def judges(fit: PairFit) -> Judges:
     """Sum the kinds up for each person."""
     found, kinds = habits(fit), dict(zip(KINDS, fit.kinds.T, strict=True))
-    spread = np.sqrt(found.variance + 1e-4)[:, :, None]
-    each = zip(fit.kinds.T, found.slope.T, spread[:, :, 0].T, strict=True)
+    people, spread = len(fit.kinds), np.sqrt(found.variance + 1e-4)
+    each = zip(fit.kinds.T, found.slope.T, spread.T, strict=True)
     below = sum(p[:, None] * special.ndtr((GRID - mean[:, None]) / wide[:, None]) for p, mean, wide in each)
     worth = _worth(fit)
     mass = np.diff(below, axis=1, prepend=0.0, append=1.0)
@@ -109,13 +103,14 @@ def judges(fit: PairFit) -> Judges:
     low, high = (worth[np.minimum((below < q).sum(axis=1), len(GRID) - 1)] for q in (0.025, 0.975))
     taste = kinds["taste"] + kinds["mild taste"]
     # Careful, but hardly on the common scale: a taste of its own as well.
-    hardly, against = (special.ndtr((bound - found.slope) / spread[:, :, 0]) for bound in (HARDLY, -HARDLY))
-    names = [*KINDS]
-    careful, weak = names.index("careful"), names.index("weak")
+    hardly, against = (special.ndtr((bound - found.slope) / spread) for bound in (HARDLY, -HARDLY))
+    careful, weak = CAREFUL, [*KINDS].index("weak")
     sees = kinds["careful"] * (1 - hardly[:, careful]) + kinds["weak"] * (1 - hardly[:, weak])
+    honest, usual = kinds["careful"] + kinds["weak"], fit.shares[:2].sum()
+    odds = sees / np.maximum(1 - honest, 1e-12) * (1 - usual) / usual * 3
     return Judges(
-        rows=np.bincount(fit.who, minlength=fit.people),
-        decided=np.bincount(fit.who[fit.choice != TIE], minlength=fit.people),
+        rows=np.bincount(fit.who, minlength=people),
+        decided=np.bincount(fit.who[fit.choice != TIE], minlength=people),
         slope=(fit.kinds * found.slope).sum(axis=1),
         side=(fit.kinds * found.side).sum(axis=1),
         tie=(fit.kinds * found.tie).sum(axis=1),
@@ -127,7 +122,7 @@ def judges(fit: PairFit) -> Judges:
         guess=kinds["coin"] + kinds["side"],
         reversed=kinds["reversed"] + kinds["careful"] * against[:, careful],
         taste=taste + kinds["careful"] * (hardly - against)[:, careful],
-        sceptic=_sceptic(fit, kinds["careful"] + kinds["weak"], sees),
+        sceptic=odds / (1 + odds) * np.minimum(1, sees / np.maximum(honest, 1e-12)),
     )
 
 
@@ -158,9 +153,3 @@ def _worth(fit: PairFit) -> Floats:
 
 def _above(below: Floats, worth: Floats, bound: float) -> Floats:
     return np.asarray(1 - below[:, min(int((worth < bound).sum()), len(GRID) - 1)])
-
-
-def _sceptic(fit: PairFit, honest: Floats, sees: Floats) -> Floats:
-    usual = fit.shares[:2].sum()
-    odds = sees / np.maximum(1 - honest, 1e-12) * (1 - usual) / usual * 3
-    return np.asarray(odds / (1 + odds) * np.minimum(1, sees / np.maximum(honest, 1e-12)))

@@ -13,6 +13,7 @@ explain all that a person chose.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy import special
 from anml.core.checks import Floats, Ints
 from anml.core.people.candidates import Net, PairScores
 from anml.core.people.davidson import NO_TIES, TIE, choices, slope_and_curvature
-from anml.core.people.pair_kinds import CAREFUL, KINDS, PairBatch, PairParams
+from anml.core.people.pair_kinds import CAREFUL, KINDS, PairBatch, PairParams, crossed
 from anml.core.people.pair_kinds import batches as made_batches
 
 ROUNDS = 8
@@ -45,11 +46,6 @@ class PairFit:
     batches: list[PairBatch]
     choice: Ints
     who: Ints
-
-    @property
-    def people(self) -> int:
-        """How many people."""
-        return len(self.kinds)
 
 
 def fit_pairs(
@@ -79,7 +75,7 @@ def fit_pairs(
             params = _learn(batches, careful, params)
             for batch in batches:
                 batch.told = careful[batch.owner], params
-            scores = _score(net, batches, params)
+            scores = _scores(net, ((batch.i, batch.j, *batch.known(net)) for batch in batches), params)
             params = _spread(net, scores, params)
     return PairFit(net, scores, params, kinds, shares, batches, choice, who)
 
@@ -96,7 +92,9 @@ def bradley_terry(
         moved = (slope.sum() - params.side / COMMON_SIDE) / (curvature.sum() + 1 / COMMON_SIDE)
         params = replace(params, side=params.side + float(moved))
         slope, curvature = slope_and_curvature(choices(d + params.side, params.tie), choice)
-        scores = _plain_scores(net, first, second, curvature, curvature * d + slope, params)
+        # As if each were another person's.
+        alone = first[:, None], second[:, None], curvature[:, None, None], (curvature * d + slope)[:, None]
+        scores = _scores(net, [alone], params)
         d = scores.mean[first] - scores.mean[second]
         if share:
             p = choices(d + params.side, params.tie)[TIE]
@@ -119,13 +117,13 @@ def _spread(net: Net, scores: PairScores, params: PairParams) -> PairParams:
     )
 
 
-def _plain_scores(
-    net: Net, i: Ints, j: Ints, precision: Floats, pull: Floats, params: PairParams
-) -> PairScores:
-    total = np.zeros(net.cells)
-    net.add(total, precision, i, j, i, j)
-    count = len(net.part)
-    pulled: Floats = np.asarray(np.bincount(i, pull, count) - np.bincount(j, pull, count), dtype=np.float64)
+def _scores(net: Net, said: Iterable[tuple[Ints, Ints, Floats, Floats]], params: PairParams) -> PairScores:
+    """Scores by candidates, precision of every two comparisons of a person, and that times the mean."""
+    total, pulled = np.zeros(net.cells), np.zeros(len(net.part))
+    for i, j, precision, pull in said:
+        net.add(total, precision.ravel(), *(codes.ravel() for codes in crossed(i, j)))
+        for codes, sign in ((i, 1.0), (j, -1.0)):
+            pulled += np.bincount(codes.ravel(), sign * pull.ravel(), len(pulled))
     return net.solve(total, pulled, params.spread, params.told)
 
 
@@ -139,16 +137,6 @@ def _compare(batches: list[PairBatch], people: int, prior: Floats, shares: Float
         kinds = special.softmax(evidence + np.log(shares), axis=1)
         shares = (kinds.sum(axis=0) + SHARES_WORTH * prior) / (people + SHARES_WORTH)
     return kinds, shares
-
-
-def _score(net: Net, batches: list[PairBatch], params: PairParams) -> PairScores:
-    total, pulled, count = np.zeros(net.cells), np.zeros(len(net.part)), len(net.part)
-    for batch in batches:
-        known, pull = batch.known(net)
-        net.add(total, known.ravel(), *(codes.ravel() for codes in batch.crossed()))
-        for codes, sign in ((batch.i, 1.0), (batch.j, -1.0)):
-            pulled += np.bincount(codes.ravel(), sign * (pull * batch.used).ravel(), count)
-    return net.solve(total, pulled, params.spread, params.told)
 
 
 def _learn(batches: list[PairBatch], careful: Floats, params: PairParams) -> PairParams:
