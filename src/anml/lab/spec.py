@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from anml.core.checks import one_of
+from anml.core.checks import one_of, shown
 from anml.core.domain import Recipe
 from anml.core.errors import InputError, UnknownNameError
 from anml.lab import fields
@@ -221,7 +221,7 @@ def _value(axis: str, value: Any) -> Any:
         one_of("axis", axis, [*SETTING, "or any name whose values are tables with a label"])
         return SETTING[axis](where, value)
     if "label" not in value:
-        raise InputError(f"a value of {where} has no label: {fields.shown(value)}")
+        raise InputError(f"a value of {where} has no label: {shown(value)}")
     label = value["label"]
     if isinstance(label, bool) or not isinstance(label, int | float):
         text(f"label in {where}", label)
