@@ -45,11 +45,6 @@ class Contributors(NamedTuple):
     quality_high: Floats
 
 
-def group_mean(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Mean of the values of each group."""
-    return np.bincount(codes, values, groups) / np.bincount(codes, minlength=groups)
-
-
 def shrunk_by_group(values: Floats, codes: Ints) -> Shrunk:
     """Estimate each group's mean of values in [0, 1] by partial pooling.
 
@@ -100,7 +95,7 @@ def attribute(
         names=names,
         rows=rows,
         kept=np.bincount(codes, weighting.kept, groups).astype(np.int64),
-        **{name: group_mean(getattr(signals, name), codes, groups) for name in SIGNALS},
+        **{name: np.bincount(codes, getattr(signals, name), groups) / rows for name in SIGNALS},
         row_share=rows / rows.sum(),
         weight_share=trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
         quality=quality,

@@ -74,7 +74,7 @@ class Signals:
         checked_q = as_unit("q", q)
         n = len(checked_q)
         signals = {"v": v, "r": r, "t": t}
-        checked = {
+        checked: dict[str, Any] = {
             name: np.ones(n) if value is None else as_unit(name, value, n) for name, value in signals.items()
         }
         if contributor is not None:
@@ -83,9 +83,7 @@ class Signals:
                 raise InputError(f"contributor has shape {contributor.shape} for {n} samples")
         return cls(
             q=checked_q,
-            v=checked["v"],
-            r=checked["r"],
-            t=checked["t"],
+            **checked,
             contributor=contributor,
             noise=None if noise is None else in_range("noise", noise, 0, 1),
             p_correct=None if p_correct is None else as_unit("p_correct", p_correct, n),

@@ -60,13 +60,7 @@ def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[Part]:
     if all(way == ways[0] for way in ways):
         return [first.part.joined([c.part for c in rest]) if rest else first.part
                 for first, *rest in zip(*kept, strict=True)]  # fmt: skip
-    formed: list[dict[int, Tensor]] = []
-    for covered in kept:
-        pieces: dict[int, Tensor] = {}
-        for parameters, part in covered:
-            split = torch.split(part.formed(), [p.numel() for p in parameters], dim=1)
-            pieces |= {id(p): piece for p, piece in zip(parameters, split, strict=True)}
-        formed.append(pieces)
+    formed = [{id(p): piece for c in covered for p, piece in c.pieces()} for covered in kept]
     every = {id(p): p for covered in kept for c in covered for p in c.parameters}
     return [
         formed_part(torch.cat([

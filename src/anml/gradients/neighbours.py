@@ -95,14 +95,9 @@ def _approximate(factors: Factors, search: Search) -> Floats:
 
 def _members(cells: list[Tensor], order: Tensor, probes: int, k: int) -> Tensor:
     """Samples of the nearest cells: so many cells, and more while they hold too few samples."""
-    members: list[Tensor] = []
-    count = 0
-    for place, cell in enumerate(order.tolist()):
-        if place >= probes and count > k:
-            break
-        members.append(cells[cell])
-        count += len(cells[cell])
-    return torch.cat(members)
+    nearest = [cells[cell] for cell in order.tolist()]
+    held = np.cumsum([len(cell) for cell in nearest])
+    return torch.cat(nearest[: max(probes, int(np.searchsorted(held, k, side="right")) + 1)])
 
 
 def _in_cells(factors: Factors, norms: Tensor, rows: Tensor, others: Tensor, k: int) -> Tensor:

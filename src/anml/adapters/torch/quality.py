@@ -17,13 +17,7 @@ from anml.gradients.batches import Batch, Readout, rows_of
 from anml.gradients.devices import device_of
 from anml.gradients.factors import Factors
 from anml.gradients.losses import SampleLoss, loss_of
-from anml.gradients.modules import (
-    EXPLICIT_BYTES,
-    covered_batches,
-    exact_factors,
-    settled,
-    sketched_factors,
-)
+from anml.gradients.modules import EXPLICIT_BYTES, covered_batches, exact_factors, settled, sketched_factors
 from anml.gradients.neighbours import Search, scores
 from anml.gradients.record import Unreadable
 from anml.gradients.sketch import SIZE
