@@ -11,7 +11,7 @@ import numpy as np
 
 from anml.assess.believe import LabelTable, believe_labels
 from anml.assess.numbers import believe_numbers
-from anml.core.attribute import Contributors, attribute, chain_factor
+from anml.core.attribute import attribute, chain_factor
 from anml.core.checks import Array, Bools, Floats, Ints, as_ages, as_codes, whole
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
@@ -85,7 +85,7 @@ class Assessment:
     belief: Belief
     signals: Signals
     weighting: Weighting
-    contributors: Contributors | None
+    contributors: dict[str, Any] | None
     training: TrainingLabels | None = None
 
 
