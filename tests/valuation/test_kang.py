@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.valuation.kang import kang, opinion
+from anml.valuation.kang import kang
 
 
 def test_kang_by_hand():
-    belief, disbelief, doubt = opinion([3.0], [1.0], 0.2)
-    assert (belief[0], disbelief[0], doubt[0]) == pytest.approx((0.6, 0.2, 0.2))
-    assert opinion([0.0], [0.0]).uncertainty[0] == 1
+    # Three good and one bad, seen with a doubt of 0.2: belief 0.8 * 3 / 4, and half of the doubt.
+    assert kang([[3.0]], [[1.0]], punished=1.0, uncertain=0.2)[0] == pytest.approx(0.6 + 0.5 * 0.2)
     # Good then bad: 0.8 good, 1 bad that counts twice; (1 - 0.1) * 0.8 / 2.8 + 0.5 * 0.1.
     assert kang([[1.0], [0.0]], [[0.0], [1.0]])[0] == pytest.approx(0.9 * 0.8 / 2.8 + 0.05)
 
@@ -23,9 +22,13 @@ events = st.lists(st.floats(0, 20), min_size=1, max_size=6)
 @given(events, events, st.floats(0, 1))
 def test_an_opinion_is_shared_out_whole(good, bad, unsure):
     n = min(len(good), len(bad))
-    found = opinion(good[:n], bad[:n], unsure)
-    assert found.belief + found.disbelief + found.uncertainty == pytest.approx(np.ones(n))
-    assert all((part >= 0).all() for part in found)
+    seen, missed = [good[:n]], [bad[:n]]
+    belief, disbelief = (
+        kang(*each, uncertain=unsure, punished=1.0, gamma=0.0) for each in ((seen, missed), (missed, seen))
+    )
+    doubt = kang(seen, missed, uncertain=unsure, punished=1.0, gamma=1.0) - belief
+    assert belief + disbelief + doubt == pytest.approx(np.ones(n))
+    assert all((part >= -1e-12).all() for part in (belief, disbelief, doubt))
 
 
 @given(st.integers(0, 99))
@@ -53,7 +56,7 @@ def test_who_has_no_event_is_all_doubt():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: opinion([1.0], [1.0], 1.5), r"uncertainty must lie in \[0, 1\]"),
+        (lambda: kang([[1.0]], [[1.0]], uncertain=1.5), r"uncertainty must lie in \[0, 1\]"),
         (lambda: kang([[1.0]], [[1.0]], recent=0.0), r"recent must lie in \(0, 1\]"),
         (lambda: kang(np.zeros((0, 2)), np.zeros((0, 2))), "round by round"),
     ],
