@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Array, Floats, Ints
-from anml.gradients.mlp import Data, Networks, Widths, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, as_data, losses, predict, train
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,8 @@ class Clients:
     @classmethod
     def of(cls, x: Floats, y: Array, who: Ints, shape: Widths) -> "Clients":
         """Deal rows out to their clients; `who` are codes from 0."""
-        rows, labels = torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.long)
         holds = torch.as_tensor(who == np.arange(int(who.max()) + 1)[:, None], dtype=torch.float32)
-        return cls(Data.shared(rows, labels, holds), shape)
+        return cls(Data.shared(*as_data(x, y), holds), shape)
 
     @property
     def count(self) -> int:

@@ -13,16 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.gradients.batches import (
-    Batch,
-    Readout,
-    as_call,
-    called,
-    each_tensor,
-    in_evaluation,
-    precise,
-    rows_of,
-)
+from anml.gradients.batches import Batch, Readout, as_call, called, each_tensor, in_evaluation, precise
 from anml.gradients.factors import Factors, FormedWhenNeeded, Part, SequenceFactor, explicit, formed_part
 from anml.gradients.losses import loss_of, sample_losses
 from anml.gradients.own_loss import loss_as_trained
@@ -108,7 +99,7 @@ def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readou
                 yield read_by(batch)
                 continue
             for start in range(0, len(batch), step):
-                yield read_by(rows_of(batch, slice(start, start + step)))
+                yield read_by(batch.some(slice(start, start + step)))
 
 
 _Way = Callable[[Batch], WithLoss]
@@ -133,7 +124,7 @@ class _Layers:
         )  # fmt: skip
         rows = self.check.rows(covered)
         if rows:
-            few = rows_of(batch, rows)
+            few = batch.some(rows)
             with torch.enable_grad():
                 said = called(self.module, few.inputs, self.reading.precision)
                 value = sample_losses(self.reading.loss, said, few.target)
@@ -159,7 +150,7 @@ def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
         )
     with torch.no_grad():
         together = sample_losses(reading.loss, called(module, batch.inputs, reading.precision), batch.target)
-    few, within = rows_of(batch, slice(0, 2)), same_within(module, reading.precision)
+    few, within = batch.some(slice(0, 2)), same_within(module, reading.precision)
     right, losses = _one_by_one(module, few, reading)
     if not torch.allclose(together[: len(few)].float(), losses, rtol=within, atol=within):
         raise UnsupportedError(
@@ -215,7 +206,7 @@ def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     found: list[list[Tensor]] = []
     losses: list[Tensor] = []
     for at in range(len(batch)):
-        one = rows_of(batch, slice(at, at + 1))
+        one = batch.some(slice(at, at + 1))
         with torch.enable_grad():
             value = sample_losses(reading.loss, called(module, one.inputs, reading.precision), one.target)
             gradients = _gradients(module, value, trained)

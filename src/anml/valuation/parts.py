@@ -28,10 +28,6 @@ class Parts:
         """Which parts a coalition has, (coalitions, parts)."""
         return np.asarray(coalitions.astype(np.float32) @ self.holders.T.astype(np.float32) > 0.5)
 
-    def copies(self) -> int:
-        """Parts that more than one contributor holds."""
-        return int((self.holders.sum(axis=1) > 1).sum())
-
 
 def parts_of(contributor: Any, copies: Any = None, first: Any = None) -> Parts:
     """Cut rows into parts by who holds them.
