@@ -148,11 +148,9 @@ class Recipe:
             one_of("signal", name, SIGNALS)
         one_of("level", self.level, ("sample", "contributor"))
         one_of("select", self.select, ("top", "draw", "weight"))
-        in_range("alpha", self.alpha, 0, 1)
         in_range("tau_s", self.tau_s, 0, np.inf, open_low=True, open_high=True)
-        in_range("tau_h", self.tau_h, 0, 1)
-        in_range("tau_c", self.tau_c, -1, 1)
-        in_range("tau_n", self.tau_n, 0, 1)
+        for name, low in (("alpha", 0), ("tau_h", 0), ("tau_c", -1), ("tau_n", 0)):
+            in_range(name, getattr(self, name), low, 1)
         if self.keep is not None:
             in_range("keep", self.keep, 0, 1, open_low=True)
 

@@ -144,12 +144,9 @@ def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) 
 
 def score_cases(cases: Sequence[tuple[Setting, Seen]], device: str, clock: Clock) -> list[TrialScores]:
     """Q of every case; cases with the same data are scored once."""
-    names: list[tuple[str, int, str]] = []
-    first: dict[tuple[str, int, str], Seen] = {}
+    names = [(digest(seen.x, seen.y), seen.seed, setting.profile) for setting, seen in cases]
+    first = {name: seen for name, (_, seen) in zip(names, cases, strict=True)}
     jobs: dict[tuple[str, int, str], Job] = {}
-    for setting, seen in cases:
-        names.append((digest(seen.x, seen.y), seen.seed, setting.profile))
-        first.setdefault(names[-1], seen)
     for name, seen in first.items():
         profile = PROFILES[name[2]]
         if profile.epochs is not None:

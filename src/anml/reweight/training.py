@@ -106,7 +106,7 @@ def one_hot(y: Tensor, classes: int) -> Tensor:
 
 def batches(n: int, plan: Schedule, generator: torch.Generator) -> list[Tensor]:
     """Rows in a new order, some at a time."""
-    return list(torch.randperm(n, generator=generator).split(plan.batch))
+    return list(torch.split(torch.randperm(n, generator=generator), plan.batch))
 
 
 def loss_of(networks: Networks, rows: Labelled) -> Floats:

@@ -85,9 +85,8 @@ def influence(seen: Served, setting: Setting) -> Floats:
     known = np.unique(seen.y)
     model = LogisticRegression(C=1.0, max_iter=500).fit(seen.x, seen.y)
     weights = np.zeros((seen.classes, seen.x.shape[1] + 1))
-    coef = np.vstack([-model.coef_[0] / 2, model.coef_[0] / 2]) if len(known) == 2 else model.coef_
-    bias = np.r_[-model.intercept_ / 2, model.intercept_ / 2] if len(known) == 2 else model.intercept_
-    weights[known] = np.column_stack([coef, bias])
+    line = np.column_stack([model.coef_, model.intercept_])
+    weights[known] = np.vstack([-line / 2, line / 2]) if len(known) == 2 else line
     wide = np.column_stack([seen.x, np.ones(len(seen.y))])
     p = softmax(wide @ weights.T, axis=1)
     gradients = _gradients(wide, p, seen.y, seen.classes)
@@ -170,8 +169,7 @@ def gtg_shapley(seen: Served, setting: Setting) -> Floats:
 
         def worth(updates: Floats, at: CitedRound = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
-            outputs = predict(Networks(at.clients.shape, models), root)
-            return np.asarray((outputs.argmax(dim=2).numpy() == seen.root_y).mean(axis=1))
+            return accuracy(seen.root_y, predict(Networks(at.clients.shape, models), root).numpy())
 
         rng = np.random.default_rng([seen.seed, at.number])
         total += gtg_of(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng).value
