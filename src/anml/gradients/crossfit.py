@@ -17,7 +17,7 @@ from anml.core.domain import Task
 from anml.core.folds import assign_folds
 from anml.core.profile import Training
 from anml.core.progress import Progress, ticker
-from anml.gradients.mlp import Data, Networks, Widths, initialise, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, as_data, initialise, losses, predict, train
 from anml.gradients.threads import threads
 
 
@@ -122,13 +122,11 @@ def as_tensors(
     x: Array, y: Array, task: Task, device: str = "cpu"
 ) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
     """Features, which are standardised already, and scaled targets; and predictions in the labels' units."""
-    inputs = torch.as_tensor(x, dtype=torch.float32, device=device)
     if task == "classification":
-        return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long, device=device), lambda z: z
+        return *as_data(x, y, task, device), lambda z: z
     values = np.asarray(y, dtype=np.float64)
     centre, spread = float(values.mean()), float(values.std()) or 1.0
-    scaled = torch.as_tensor((values - centre) / spread, dtype=torch.float32, device=device)
-    return inputs, scaled, lambda z: z * spread + centre
+    return *as_data(x, (values - centre) / spread, task, device), lambda z: z * spread + centre
 
 
 def as_numpy(tensor: Tensor) -> Floats:
