@@ -1,7 +1,5 @@
 """Games of coalitions: tables, semivalues, intervals, and utilities that fail."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +16,6 @@ from anml.valuation.games import (
     exactly,
     of_samples,
     semivalue,
-    shapley_weights,
     table_of,
 )
 from anml.valuation.semivalues import banzhaf, beta_shapley, shapley, size_weights
@@ -34,12 +31,6 @@ def test_every_coalition_once_in_the_order_of_its_bits(n):
 def test_too_many_players_to_go_through():
     with pytest.raises(InputError, match=rf"2\^{MOST_EXACT + 1} coalitions are too many to go through"):
         all_coalitions(MOST_EXACT + 1)
-
-
-@given(st.integers(1, 12))
-def test_shapleys_weights_sum_to_one_over_all_coalitions(n):
-    total = sum(math.comb(n - 1, k) * weight for k, weight in enumerate(shapley_weights(n)))
-    assert total == pytest.approx(1)
 
 
 @given(st.integers(0, 999))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints, whole
 from anml.core.errors import AnmlError, InputError
@@ -101,14 +100,6 @@ def semivalue(table: Any, weights_of: Callable[[int], Floats]) -> Floats:
         gain = worth[without | (1 << player)] - worth[without]
         value[player] = weights[size[without]] @ gain
     return value
-
-
-def shapley_weights(count: int) -> Floats:
-    """Weight of one coalition of k others in the Shapley value: k! (n - k - 1)! / n!."""
-    k = np.arange(count)
-    return np.asarray(
-        np.exp(special.gammaln(k + 1) + special.gammaln(count - k) - special.gammaln(count + 1))
-    )
 
 
 def by_reuse(

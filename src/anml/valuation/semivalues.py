@@ -52,7 +52,7 @@ def shapley(
 
 def exact_shapley(table: Any) -> Floats:
     """Shapley values from the worth of every coalition (see `anml.valuation.games.all_coalitions`)."""
-    return games.semivalue(table, games.shapley_weights)
+    return games.semivalue(table, lambda n: 1 / (n * special.comb(n - 1, np.arange(n))))
 
 
 def banzhaf(
@@ -125,13 +125,9 @@ def exact_beta_shapley(table: Any, alpha: float = 4.0, beta: float = 1.0) -> Flo
 def size_weights(count: int, alpha: float, beta: float) -> Floats:
     """How much coalitions of k others weigh together, k from 0 to n - 1; they sum to one.
 
-    With k others a coalition weighs B(k + beta, n - 1 - k + alpha) / B(alpha, beta).
+    With k others a coalition weighs B(k + beta, n - 1 - k + alpha) / B(alpha, beta): the beta-binomial.
     """
-    k = np.arange(count)
-    log = special.betaln(k + beta, count - 1 - k + alpha) - special.betaln(alpha, beta)
-    log += special.gammaln(count) - special.gammaln(k + 1) - special.gammaln(count - k)
-    raw = np.exp(log)
-    return np.asarray(raw / raw.sum())
+    return np.asarray(stats.betabinom.pmf(np.arange(count), count - 1, beta, alpha))
 
 
 def shapley_by_regression(
