@@ -16,7 +16,7 @@ import numpy as np
 
 from anml.core.checks import one_of, shown
 from anml.core.domain import Recipe
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.errors import InputError
 from anml.lab import fields
 from anml.lab.fields import checked, count, listed, number, table, text, within
 
@@ -194,12 +194,8 @@ def find(names: list[str]) -> list[Experiment]:
     known = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
     chosen: dict[str, Experiment] = {}
     for name in names:
-        if name.endswith(".toml"):
-            found = load(Path(name))
-        elif name in known:
-            found = known[name]
-        else:
-            raise UnknownNameError("experiment", name, [*known, "or a file of your own that ends in .toml"])
+        allowed = [*known, "or a file of your own that ends in .toml"]
+        found = load(Path(name)) if name.endswith(".toml") else known[one_of("experiment", name, allowed)]
         # Rows lie under the name of the experiment: two of one name would take each other's place.
         if found.name in chosen:
             raise InputError(f"two experiments are called {found.name!r}; name each once, or rename a file")
