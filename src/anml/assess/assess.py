@@ -24,8 +24,9 @@ from anml.core.signals.quality import quality
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
+from anml.core.stats import standardise
 from anml.core.weigh import TrainingLabels, training_labels, weigh_signals, with_every_class
-from anml.gradients.crossfit import CrossFit, as_tensors, standardise
+from anml.gradients.crossfit import CrossFit, as_tensors
 from anml.gradients.scoring import Scores, raw_scores
 from anml.gradients.threads import one_thread_for_tables
 

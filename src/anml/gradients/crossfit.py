@@ -112,12 +112,6 @@ def network_folds(y: Array, task: Task, groups: Array | None, training: Training
     return assign_folds(labels, groups, k, np.random.default_rng(seed))
 
 
-def standardise(x: Floats) -> Floats:
-    """Centre and scale columns; constant columns become 0."""
-    spread = x.std(axis=0)
-    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))
-
-
 def as_tensors(
     x: Array, y: Array, task: Task, device: str = "cpu"
 ) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:

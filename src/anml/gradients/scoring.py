@@ -13,7 +13,8 @@ from anml.core.domain import Task
 from anml.core.profile import Profile, profile_of
 from anml.core.progress import Progress, ticker
 from anml.core.signals.quality import neighbours, quality
-from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit, standardise
+from anml.core.stats import standardise
+from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, initialise, losses, train
