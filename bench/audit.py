@@ -17,7 +17,8 @@ from bench import row
 import anml
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PROFILES
-from anml.gradients.crossfit import cross_fit, standardise
+from anml.core.stats import standardise
+from anml.gradients.crossfit import cross_fit
 from anml.gradients.threads import threads
 
 # Rows, and the most that an audit may cost in units of Datalab's cost.

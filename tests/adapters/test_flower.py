@@ -1,6 +1,7 @@
 """The Flower strategy: the same as the federation alone, in process, with dropouts and broken clients."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,8 +48,9 @@ def client_app(case, breaks=None):
         if breaks is not None and breaks(me, number):
             raise RuntimeError("out of memory")
         start = torch.as_tensor(message.content["arrays"]["flat"].numpy())
-        alone = np.arange(clients.count) == me
-        update = clients.updates(start, seeds_of(number, clients.count), part=alone)[me]
+        own = {name: getattr(clients.data, name)[[me]] for name in ("source", "rows", "weight")}
+        alone = Clients(replace(clients.data, **own), SHAPE)
+        [update] = alone.updates(start, [seeds_of(number, clients.count)[me]])
         content = RecordDict(
             {
                 "arrays": ArrayRecord({"flat": Array(start.numpy() + update)}),

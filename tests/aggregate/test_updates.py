@@ -10,7 +10,6 @@ from anml.aggregate.updates import (
     blocks,
     check_malicious,
     combine,
-    equal_shares,
     norms,
     sketched,
     squared_distances,
@@ -97,10 +96,6 @@ class TestDistances:
 
 
 class TestParts:
-    def test_equal_shares(self):
-        assert equal_shares([1, 3], 4).tolist() == [0, 0.5, 0, 0.5]
-        assert equal_shares(2, 3).tolist() == [0, 0, 1]
-
     def test_combine_keeps_the_precision(self):
         found = combine(np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), np.array([0.25, 0.75]))
         assert found.dtype == np.float32

@@ -8,7 +8,7 @@ from anml.assess.numbers import _predicted, believe_numbers
 from anml.core.people.rows import Side
 from anml.core.people.words import ACCUSED, VERDICTS
 from anml.core.profile import Training
-from anml.gradients.crossfit import standardise
+from anml.core.stats import standardise
 
 SHORT = Training(hidden=(8,), max_epochs=15, folds=3, lr=0.02)
 

@@ -16,12 +16,12 @@ class TestSums:
         signals = Signals.of([1.0, 0.5, 0.0, 0.5], v=[0.8, 0.4, 0.2, 0.2], r=0.5)
         weighting = weigh(signals.q, signals.v, signals.r, recipe={"combine": "multiplicative", "keep": 0.5})
         found = attribute(signals, weighting, np.array([0, 0, 1, 1]), ["ann", "bob"])
-        np.testing.assert_array_equal(found.rows, [2, 2])
-        np.testing.assert_array_equal(found.kept, [2, 0])
-        np.testing.assert_allclose(found.q, [0.75, 0.25])
-        np.testing.assert_allclose(found.v, [0.6, 0.2])
-        np.testing.assert_allclose(found.row_share, [0.5, 0.5])
-        np.testing.assert_allclose(found.weight_share, [1.0, 0.0])
+        np.testing.assert_array_equal(found["rows"], [2, 2])
+        np.testing.assert_array_equal(found["kept"], [2, 0])
+        np.testing.assert_allclose(found["q"], [0.75, 0.25])
+        np.testing.assert_allclose(found["v"], [0.6, 0.2])
+        np.testing.assert_allclose(found["row_share"], [0.5, 0.5])
+        np.testing.assert_allclose(found["weight_share"], [1.0, 0.0])
 
     @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 99))
     def test_shares_sum_to_one_and_counts_add_up(self, who, seed):
@@ -32,10 +32,10 @@ class TestSums:
         )
         weighting = weigh(signals.q, signals.v, signals.r, recipe="softmax")
         found = attribute(signals, weighting, codes, [str(name) for name in names])
-        assert found.rows.sum() == len(who)
-        assert found.kept.sum() == weighting.kept.sum()
-        assert found.weight_share.sum() == pytest.approx(1)
-        assert (found.quality_low <= found.quality_high).all()
+        assert found["rows"].sum() == len(who)
+        assert found["kept"].sum() == weighting.kept.sum()
+        assert found["weight_share"].sum() == pytest.approx(1)
+        assert (found["quality_low"] <= found["quality_high"]).all()
 
 
 class TestShrinkage:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.calibration import from_columns, in_columns, pooled, ranking, reliability
+from anml.core.calibration import from_columns, in_columns, ranking, reliability
 from anml.core.errors import InputError
 
 BELIEFS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50)
@@ -40,7 +40,7 @@ def test_sure_and_right_has_no_error():
 
 def test_trials_are_joined_label_by_label():
     parts = [([0.15, 0.95], [True, True]), ([0.15, 0.55], [False, True])]
-    joined = pooled([reliability(*part) for part in parts])
+    joined = from_columns(*(in_columns(reliability(*part)) for part in parts))
     once = reliability([0.15, 0.95, 0.15, 0.55], [True, True, False, True])
     np.testing.assert_array_equal(joined.count, once.count)
     np.testing.assert_allclose(joined.believed, once.believed)

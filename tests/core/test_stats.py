@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from anml.core.stats import Estimate, beta_interval, mean_interval, paired, wilson
+from anml.core.stats import Estimate, beta_interval, mean_interval, paired, standardise, wilson
 
 
 class TestIntervals:
@@ -117,3 +117,22 @@ class TestPaired:
         assert paired([2.0, 3.0], [1.0, 2.0]).d == np.inf
         assert paired([1.0, 2.0], [2.0, 3.0]).d == -np.inf
         assert paired([1.0], [1.0]) == (mean_interval([0.0]), 1.0, 0.0)
+
+
+class TestStandard:
+    @given(st.integers(2, 20), st.integers(1, 4), st.integers(0, 99))
+    @settings(max_examples=20)
+    def test_columns_have_mean_nought_and_deviation_one(self, n, d, seed):
+        x = np.random.default_rng(seed).normal(3, 7, size=(n, d))
+        found = standardise(x)
+        np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-9)
+        np.testing.assert_allclose(found.std(axis=0), 1, atol=1e-9)
+
+    def test_what_is_constant_becomes_nought(self):
+        np.testing.assert_array_equal(standardise(np.full((4, 2), 7.0)), np.zeros((4, 2)))
+
+    @given(st.floats(0.01, 100), st.floats(-100, 100))
+    @settings(max_examples=20)
+    def test_another_unit_changes_nothing(self, factor, shift):
+        x = np.random.default_rng(0).normal(size=(20, 4))
+        np.testing.assert_allclose(standardise(factor * x + shift), standardise(x), atol=1e-6)

@@ -33,7 +33,7 @@ def test_rows_are_dealt_to_their_clients(clients):
     assert clients.count == 4
     np.testing.assert_array_equal(clients.counts(), np.bincount(who))
     for client in range(4):
-        mine = clients.rows[client][clients.weight[client] > 0]
+        mine = clients.data.rows[client][clients.data.weight[client] > 0]
         np.testing.assert_array_equal(np.sort(mine.numpy()), np.flatnonzero(who == client))
 
 
@@ -47,15 +47,6 @@ def test_all_together_are_each_alone():
         np.testing.assert_allclose(
             together[client], alone.updates(start(), [client + 1], SHORT)[0], rtol=1e-3, atol=1e-4
         )
-
-
-def test_who_does_not_take_part_sends_nothing(clients):
-    part = np.array([True, False, True, False])
-    found = clients.updates(start(), [1, 2, 3, 4], SHORT, part)
-    assert not found[~part].any()
-    whole = clients.updates(start(), [1, 2, 3, 4], SHORT)
-    np.testing.assert_allclose(found[part], whole[part], rtol=1e-3, atol=1e-4)
-    assert not clients.updates(start(), [1] * 4, SHORT, np.zeros(4, dtype=bool)).any()
 
 
 def test_an_update_is_the_difference_to_where_each_began(clients):

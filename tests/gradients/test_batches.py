@@ -5,12 +5,12 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError
-from anml.gradients.batches import Batch, called, in_evaluation, rows_of, run
+from anml.gradients.batches import Batch, called, in_evaluation, run
 
 
 def test_some_rows_of_a_batch_keep_what_is_the_same_for_all():
     batch = Batch({"x": torch.arange(6).reshape(3, 2), "shared": torch.ones(1, 2), "n": 4}, torch.arange(3))
-    few = rows_of(batch, [2, 0])
+    few = batch.some([2, 0])
     assert few.inputs["x"].tolist() == [[4, 5], [0, 1]]
     assert few.inputs["shared"].shape == (1, 2)
     assert few.target.tolist() == [2, 0]

@@ -42,15 +42,15 @@ EVERY = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
 )
 def test_claims_by_hand(results, claim, holds):
     verdict = check({"text": "t", **claim}, results)
-    assert verdict.holds is holds
-    assert verdict.detail
+    assert verdict["holds"] is holds
+    assert verdict["detail"]
 
 
 def test_too_few_trials_tell_nothing(results):
     few = Results(results.experiment, results.rows.filter(results.rows["trial"] < LEAST_TRIALS - 1))
     verdict = check({"text": "t", "better": ["mine.error", "krum.error"]}, few)
-    assert verdict.holds is None
-    assert verdict.detail.startswith("9 trials are too few to say")
+    assert verdict["holds"] is None
+    assert verdict["detail"].startswith("9 trials are too few to say")
 
 
 @pytest.mark.parametrize(
@@ -123,35 +123,37 @@ def test_every_form_names_figures_and_says_where(results, form):
     verdict = check({**claim, "over": {"bad": [0.1, 0.3]}, "why": "w {krum.error}", "apart": "ours"}, results)
     # What fails stands first.
     first = {"better": "0.3: ", "equal": "0.1: ", "at_most": "0.3: "}.get(form, "0.1: ")
-    assert verdict.detail.startswith(first)
-    assert {part.split(": ")[0] for part in verdict.detail.split("; ")} == {"0.1", "0.3"}
-    assert (verdict.text, verdict.why, verdict.apart) == ("t", "w 12", "ours")
+    assert verdict["detail"].startswith(first)
+    assert {part.split(": ")[0] for part in verdict["detail"].split("; ")} == {"0.1", "0.3"}
+    assert (verdict["text"], verdict["why"], verdict["apart"]) == ("t", "w 12", "ours")
 
 
 def test_a_limit_set_after_rows_were_seen_is_counted_apart(results):
     verdict = check({"text": "t", "at_most": ["krum.error", 20], "limit": "after"}, results)
-    assert (verdict.holds, verdict.apart) == (True, "after")
+    assert (verdict["holds"], verdict["apart"]) == (True, "after")
     assert "after" in APART
 
 
 def test_the_sign_between_two_figures_is_the_true_one(results):
     """Also where the claim asks for another: whoever reads it must not be misled."""
-    assert check({"text": "t", "better": ["krum.error", "mine.error"]}, results).detail.startswith("12 > 6,")
+    assert check({"text": "t", "better": ["krum.error", "mine.error"]}, results)["detail"].startswith(
+        "12 > 6,"
+    )
     chain = check({"text": "t", "better": ["mine.error", "krum.error", 13]}, results)
-    assert chain.detail.startswith("6 < 12 < 13, difference -6 [")
+    assert chain["detail"].startswith("6 < 12 < 13, difference -6 [")
 
 
 def test_an_interval_is_shown_where_there_is_one(results):
-    assert check({"text": "t", "at_most": ["krum.error", 12]}, results).detail.startswith("12 [")
-    assert check({"text": "t", "at_most": ["mine.gain", 50]}, results).detail == "50%"
+    assert check({"text": "t", "at_most": ["krum.error", 12]}, results)["detail"].startswith("12 [")
+    assert check({"text": "t", "at_most": ["mine.gain", 50]}, results)["detail"] == "50%"
     points = check({"text": "t", "better": ["mine.gain", 60]}, results)
-    assert points.detail == "50% < 60%, difference -10"
+    assert points["detail"] == "50% < 60%, difference -10"
 
 
 def test_figures_that_differ_by_rounding_alone_are_the_same(results):
     nearly = {"plus": ["krum.error", 1e-15]}
     found = check({"text": "t", "equal": [nearly, "krum.error"], "margin": 1}, results)
-    assert found.detail == "12 = 12, difference 0"
+    assert found["detail"] == "12 = 12, difference 0"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_figures_that_differ_by_rounding_alone_are_the_same(results):
 )
 def test_what_was_asked_is_said(results, claim, asks):
     verdict = check({"text": "t", "limit": "before", **claim}, results)
-    assert (verdict.asks, verdict.limit) == (asks, "before")
+    assert (verdict["asks"], verdict["limit"]) == (asks, "before")
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from plain_networks import made_blobs
 
 from anml.core.errors import InputError
 from anml.gradients.mlp import Networks, Widths, initialise
-from anml.reweight.glister import ROUNDS, _rounds, glister, subset
+from anml.reweight.glister import glister, subset
 from anml.reweight.training import Schedule, as_rows
 
 
@@ -34,14 +32,6 @@ def test_as_many_rows_are_chosen_as_asked_for_and_none_twice(size, blobs):
     rows, clean = as_rows("data", blobs[0], blobs[1], 3), as_rows("clean", blobs[4], blobs[5], 3)
     chosen = subset(initialise(Widths(4, (5,), 3), [0]), rows, clean, 3, size)
     assert len(set(chosen.tolist())) == size
-
-
-@given(st.integers(1, 200))
-def test_rounds_share_the_rows_out_evenly(size):
-    found = _rounds(size)
-    assert sum(found) == size
-    assert len(found) == min(ROUNDS, size)
-    assert max(found) - min(found) <= 1
 
 
 @pytest.mark.parametrize("keep", [0.25, 0.75])

@@ -108,6 +108,5 @@ def _contributors(samples, signals, weighting, codes, names, p_correct, people):
     )
     found = attribute(signals, weighting, codes, names, believed)
     agreement = samples.group_by("contributor").agg(agreement=(pl.col("label") == pl.col("predicted")).mean())
-    frame = pl.DataFrame(found._asdict()).rename({"names": "contributor"})
-    frame = frame.with_columns(**judged_columns(believed))
+    frame = pl.DataFrame(found).with_columns(**judged_columns(believed))
     return frame.join(agreement, on="contributor").sort("quality", "contributor")

@@ -15,7 +15,7 @@ def test_parts_by_hand():
     assert found.names == ["a", "b"]
     assert found.rows.tolist() == [0, 2, 3]
     assert found.holders[found.part].astype(int).tolist() == [[1, 1], [0, 1], [1, 0]]
-    assert found.copies() == 1
+    assert (found.holders.sum(axis=1) > 1).sum() == 1
     assert counted(found).tolist() == [1.5, 1.5]
     first = parts_of(["b", "a", "b", "a"], copies=[7, 7, 8, 9], first=[5, 1, 1, 1])
     assert first.rows.tolist() == [1, 2, 3]
@@ -54,7 +54,7 @@ def test_with_times_a_group_belongs_to_whoever_had_it_first(rows):
     who, copies, first = rows
     found = parts_of(who, copies, first)
     assert (found.holders.sum(axis=1) == 1).all()
-    assert found.copies() == 0
+    assert (found.holders.sum(axis=1) == 1).all()
     for at in found.rows:
         same = [row for row in range(len(who)) if copies[row] == copies[at]]
         assert at == min(same, key=lambda row: (first[row], row))

@@ -13,7 +13,7 @@ from anml.valuation.agarwal import robust_shares
 from anml.valuation.games import all_coalitions
 from anml.valuation.gtg_shapley import gtg_shapley
 from anml.valuation.influence import influence, trak
-from anml.valuation.kang import kang, opinion
+from anml.valuation.kang import kang
 from anml.valuation.semivalues import (
     banzhaf,
     beta_shapley,
@@ -126,7 +126,7 @@ def test_bad_games_are_one_sentence(value, utility, count, budget, said):
         (lambda: trak(np.ones((1, 2, 3)), np.ones((1, 3)), np.ones((1, 1, 3))), "belong together"),
         (lambda: trak(np.ones((1, 2, 3)), np.ones((1, 2)), np.ones((1, 1, 3))), "a ridge above 0"),
         (lambda: kang([[1.0]], [[1.0, 2.0]]), "round by round"),
-        (lambda: opinion([-1.0], [0.0]), "not negative"),
+        (lambda: kang([[-1.0]], [[0.0]]), "not negative"),
         (lambda: robust_shares([1.0], [[2.0]]), r"numbers in \[0, 1\]"),
         (lambda: gtg_shapley(np.ones((1, 2)), lambda some: some), "at least 2 clients"),
     ],

@@ -48,8 +48,7 @@ def geometric_median(rows: Array) -> Floats:
     centre = np.median(points, axis=0)
     small = 1e-9 * float(np.abs(points - centre).max() or 1.0)
     for _ in range(STEPS):
-        apart = np.maximum(np.linalg.norm(points - centre, axis=1), small)
-        weights = 1 / apart
+        weights = 1 / np.maximum(np.linalg.norm(points - centre, axis=1), small)
         centre = (weights / weights.sum()) @ points
     return np.asarray(centre)
 

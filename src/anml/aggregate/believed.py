@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats
+from anml.core.stats import standardise
 
 # Before anything is seen one client in ten is taken to deviate, which counts as much as ten clients.
 USUAL, STRENGTH = 0.9, 10.0
@@ -37,7 +38,7 @@ def honest(
     Honest ones scatter round a middle, the others round a place of their own below it. Nobody deviates by
     agreeing more, so that the upper half of the clients tells how widely honest ones scatter.
     """
-    signs = _standard(credentials, len(agrees))
+    signs = np.zeros((len(agrees), 0)) if credentials is None else standardise(credentials)
     earlier = np.broadcast_to(np.asarray(before, dtype=np.float64), len(agrees))
     total = (agrees / SCATTER).sum(axis=1) + earlier
     # From all being honest, and from the half that agrees most alone: the likelier of where both lead.
@@ -89,13 +90,6 @@ def _spread(off: Floats, p: Floats, beforehand: Floats) -> Floats:
 
 def _log_density(off: Floats, spread: Floats) -> Floats:
     return np.asarray(-0.5 * (np.square(off) / spread + np.log(2 * np.pi * spread)).sum(axis=1))
-
-
-def _standard(credentials: Floats | None, n: int) -> Floats:
-    if credentials is None:
-        return np.zeros((n, 0))
-    spread = credentials.std(axis=0)
-    return np.asarray((credentials - credentials.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0))
 
 
 def _slopes(signs: Floats, p: Floats, base: Floats, slopes: Floats) -> Floats:

@@ -5,15 +5,7 @@ from typing import Any
 import numpy as np
 
 from anml.aggregate.krum import krum_scores
-from anml.aggregate.updates import (
-    Aggregated,
-    Updates,
-    as_updates,
-    blocks,
-    check_malicious,
-    equal_shares,
-    squared_distances,
-)
+from anml.aggregate.updates import Aggregated, Updates, as_updates, blocks, check_malicious, squared_distances
 from anml.core.checks import Array, Floats, Ints
 
 
@@ -31,7 +23,7 @@ def bulyan(updates: Any, malicious: int) -> Aggregated:
     scores = np.zeros(n)
     scores[chosen] = 1 - np.arange(len(chosen)) / n
     update = _near_median(given, np.sort(chosen), len(chosen) - 2 * f)
-    return Aggregated(update, scores, equal_shares(chosen, n))
+    return Aggregated(update, scores, (scores > 0) / len(chosen))
 
 
 def _chosen(apart: Floats, f: int) -> Ints:

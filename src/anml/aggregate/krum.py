@@ -4,14 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.aggregate.updates import (
-    Aggregated,
-    as_updates,
-    check_malicious,
-    combine,
-    equal_shares,
-    squared_distances,
-)
+from anml.aggregate.updates import Aggregated, as_updates, check_malicious, combine, squared_distances
 from anml.core.checks import Floats
 from anml.core.errors import InputError
 
@@ -26,7 +19,7 @@ def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggrega
     scores = krum_scores(squared_distances(given), malicious, neighbours)
     # Equal up to rounding is equal.
     winner = int(np.flatnonzero(scores <= scores.min() * (1 + 1e-9))[0])
-    return Aggregated(given[winner].copy(), -scores, equal_shares([winner], len(given)))
+    return Aggregated(given[winner].copy(), -scores, np.eye(len(given))[winner])
 
 
 def krum_scores(apart: Floats, malicious: int, neighbours: int | None = None) -> Floats:
@@ -52,6 +45,6 @@ def multi_krum(
     count = len(given) - malicious if keep is None else keep
     if not 1 <= count <= len(given):
         raise InputError(f"keep must lie between 1 and the {len(given)} clients, got {count}")
-    chosen = np.sort(np.argsort(scores, kind="stable")[:count])
-    weights = equal_shares(chosen, len(given))
+    weights = np.zeros(len(given))
+    weights[np.argsort(scores, kind="stable")[:count]] = 1 / count
     return Aggregated(combine(given, weights), -scores, weights)

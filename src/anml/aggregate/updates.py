@@ -110,13 +110,6 @@ def combine(updates: Updates, weights: Floats) -> Array:
     return np.asarray(weights.astype(updates.dtype) @ updates)
 
 
-def equal_shares(chosen: Any, clients: int) -> Floats:
-    """Weights that give each chosen client the same."""
-    weights = np.zeros(clients)
-    weights[chosen] = 1.0 / len(np.atleast_1d(chosen))
-    return weights
-
-
 def sketched(updates: Updates, size: int, rng: np.random.Generator) -> Updates:
     """Project updates to `size` numbers that keep distances up to about sqrt(2 / size).
 

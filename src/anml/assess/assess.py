@@ -11,7 +11,7 @@ import numpy as np
 
 from anml.assess.believe import LabelTable, believe_labels
 from anml.assess.numbers import believe_numbers
-from anml.core.attribute import Contributors, attribute, chain_factor
+from anml.core.attribute import attribute, chain_factor
 from anml.core.checks import Array, Bools, Floats, Ints, as_ages, as_codes, whole
 from anml.core.domain import Recipe, Signals, Task, Weighting
 from anml.core.errors import InputError
@@ -24,8 +24,9 @@ from anml.core.signals.quality import quality
 from anml.core.signals.reputation import REPUTATION, ColdStart, prior_counts
 from anml.core.signals.temporal import ContextDecay, Decay
 from anml.core.signals.verification import VERIFICATION
+from anml.core.stats import standardise
 from anml.core.weigh import TrainingLabels, training_labels, weigh_signals, with_every_class
-from anml.gradients.crossfit import CrossFit, as_tensors, standardise
+from anml.gradients.crossfit import CrossFit, as_tensors
 from anml.gradients.scoring import Scores, raw_scores
 from anml.gradients.threads import one_thread_for_tables
 
@@ -85,7 +86,7 @@ class Assessment:
     belief: Belief
     signals: Signals
     weighting: Weighting
-    contributors: Contributors | None
+    contributors: dict[str, Any] | None
     training: TrainingLabels | None = None
 
 

@@ -16,9 +16,8 @@ def contributor_frame(found: Assessment) -> pl.DataFrame | None:
     """One row per contributor, with the reputation learned from this run; None where none are known."""
     if found.contributors is None or found.signals.contributor is None:
         return None
-    frame = pl.DataFrame(found.contributors._asdict()).rename({"names": "contributor"})
     assert found.belief.contributors is not None
-    return frame.with_columns(**judged_columns(found.belief.contributors))
+    return pl.DataFrame(found.contributors).with_columns(**judged_columns(found.belief.contributors))
 
 
 def judged_columns(people: Contributor) -> dict[str, pl.Series]:

@@ -28,28 +28,6 @@ class Shrunk(NamedTuple):
     strength: float
 
 
-class Contributors(NamedTuple):
-    """One value per contributor, in the order of `names`."""
-
-    names: list[str]
-    rows: Ints
-    kept: Ints
-    q: Floats
-    v: Floats
-    r: Floats
-    t: Floats
-    row_share: Floats
-    weight_share: Floats
-    quality: Floats
-    quality_low: Floats
-    quality_high: Floats
-
-
-def group_mean(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Mean of the values of each group."""
-    return np.bincount(codes, values, groups) / np.bincount(codes, minlength=groups)
-
-
 def shrunk_by_group(values: Floats, codes: Ints) -> Shrunk:
     """Estimate each group's mean of values in [0, 1] by partial pooling.
 
@@ -83,8 +61,8 @@ def _pool_strength(values: Floats, codes: Ints, counts: Floats, mean: Floats, po
 
 def attribute(
     signals: Signals, weighting: Weighting, codes: Ints, names: list[str], believed: Contributor | None = None
-) -> Contributors:
-    """Sum up samples by contributor.
+) -> dict[str, Any]:
+    """Sum up samples by contributor: columns with one value each, in the order of `names`.
 
     `believed` is what one fit of the contributor model believes of them; the shrunk quality is its own, or
     that of q where there is none.
@@ -96,17 +74,17 @@ def attribute(
         quality, low, high, _ = shrunk_by_group(signals.q, codes)
     else:
         quality, low, high = believed.quality, believed.low, believed.high
-    return Contributors(
-        names=names,
-        rows=rows,
-        kept=np.bincount(codes, weighting.kept, groups).astype(np.int64),
-        **{name: group_mean(getattr(signals, name), codes, groups) for name in SIGNALS},
-        row_share=rows / rows.sum(),
-        weight_share=trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
-        quality=quality,
-        quality_low=low,
-        quality_high=high,
-    )
+    return {
+        "contributor": names,
+        "rows": rows,
+        "kept": np.bincount(codes, weighting.kept, groups).astype(np.int64),
+        **{name: np.bincount(codes, getattr(signals, name), groups) / rows for name in SIGNALS},
+        "row_share": rows / rows.sum(),
+        "weight_share": trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
+        "quality": quality,
+        "quality_low": low,
+        "quality_high": high,
+    }
 
 
 def chain_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> Floats:

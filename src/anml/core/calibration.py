@@ -65,28 +65,22 @@ def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
     return Reliability(count, believed, share)
 
 
-def pooled(parts: list[Reliability]) -> Reliability:
-    """Join bins of several trials, label by label."""
-    count = np.sum([part.count for part in parts], axis=0)
-    believed = np.sum([np.nan_to_num(part.believed) * part.count for part in parts], axis=0)
-    right = np.sum([np.nan_to_num(part.right) * part.count for part in parts], axis=0)
-    with np.errstate(invalid="ignore"):
-        return Reliability(count, believed / count, right / count)
-
-
 def in_columns(found: Reliability) -> dict[str, float]:
     """Bins as named figures, so that they fit into one row of a table."""
     return {f"{name}_{place}": float(v) for name, of in vars(found).items() for place, v in enumerate(of)}
 
 
-def from_columns(row: Mapping[str, float]) -> Reliability:
-    """The reverse of `in_columns`; figures of other names are passed over."""
-    bins = sum(name.startswith("count_") for name in row)
+def from_columns(*rows: Mapping[str, float]) -> Reliability:
+    """The reverse of `in_columns`; bins of several rows, as of trials, are joined label by label."""
+    bins = sum(name.startswith("count_") for name in rows[0])
     count, believed, right = (
-        np.array([row[f"{name}_{place}"] for place in range(bins)], dtype=np.float64)
+        np.array([[row[f"{name}_{place}"] for place in range(bins)] for row in rows], dtype=np.float64)
         for name in ("count", "believed", "right")
     )
-    return Reliability(count.astype(np.int64), believed, right)
+    total = count.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = [(np.nan_to_num(each) * count).sum(axis=0) / total for each in (believed, right)]
+    return Reliability(total.astype(np.int64), *means)
 
 
 def ranking(belief: Any, right: Any) -> float:

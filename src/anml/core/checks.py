@@ -22,7 +22,7 @@ def as_vector(name: str, values: Any, n: int | None = None) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, got {_shown(values)}") from None
+        raise InputError(f"{name} must be numbers, got {shown(values)}") from None
     if array.ndim == 0 and n is not None:
         array = np.full(n, float(array))
     if array.ndim != 1:
@@ -75,7 +75,7 @@ def in_range(
 ) -> float:
     """Return `value` if it lies between `low` and `high`, or say what is allowed."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} must be a number, got {_shown(value)}")
+        raise InputError(f"{name} must be a number, got {shown(value)}")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
     if not np.isfinite(value) or below or above:
@@ -87,7 +87,7 @@ def in_range(
 def whole(name: str, value: Any, low: int | None = None) -> int:
     """Return `value` if it is a whole number, not below `low`, and not true or 3.0 by accident."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} must be a whole number, got {_shown(value)}")
+        raise InputError(f"{name} must be a whole number, got {shown(value)}")
     if low is not None and value < low:
         raise InputError(f"{name} must be at least {low}, got {value}")
     return int(value)
@@ -113,6 +113,7 @@ def as_codes(name: str, values: Any, n: int) -> tuple[Ints, list[str]]:
     return codes.astype(np.int64), [str(name) for name in names]
 
 
-def _shown(values: Any) -> str:
+def shown(values: Any) -> str:
+    """A value in a sentence, cut where it is long."""
     text = repr(values)
     return text if len(text) <= 60 else text[:57] + "..."

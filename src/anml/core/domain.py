@@ -74,7 +74,7 @@ class Signals:
         checked_q = as_unit("q", q)
         n = len(checked_q)
         signals = {"v": v, "r": r, "t": t}
-        checked = {
+        checked: dict[str, Any] = {
             name: np.ones(n) if value is None else as_unit(name, value, n) for name, value in signals.items()
         }
         if contributor is not None:
@@ -83,9 +83,7 @@ class Signals:
                 raise InputError(f"contributor has shape {contributor.shape} for {n} samples")
         return cls(
             q=checked_q,
-            v=checked["v"],
-            r=checked["r"],
-            t=checked["t"],
+            **checked,
             contributor=contributor,
             noise=None if noise is None else in_range("noise", noise, 0, 1),
             p_correct=None if p_correct is None else as_unit("p_correct", p_correct, n),
@@ -150,11 +148,9 @@ class Recipe:
             one_of("signal", name, SIGNALS)
         one_of("level", self.level, ("sample", "contributor"))
         one_of("select", self.select, ("top", "draw", "weight"))
-        in_range("alpha", self.alpha, 0, 1)
         in_range("tau_s", self.tau_s, 0, np.inf, open_low=True, open_high=True)
-        in_range("tau_h", self.tau_h, 0, 1)
-        in_range("tau_c", self.tau_c, -1, 1)
-        in_range("tau_n", self.tau_n, 0, 1)
+        for name, low in (("alpha", 0), ("tau_h", 0), ("tau_c", -1), ("tau_n", 0)):
+            in_range(name, getattr(self, name), low, 1)
         if self.keep is not None:
             in_range("keep", self.keep, 0, 1, open_low=True)
 

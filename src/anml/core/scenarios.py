@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anml.core.checks import Bools, Floats, Ints, as_marks, in_range, one_of
+from anml.core.stats import standardise
 
 Range = tuple[float, float]
 
@@ -101,11 +102,11 @@ def correlated_credentials(bad: Any, rho: float, rng: np.random.Generator) -> tu
     """
     marked = as_marks("bad", bad)
     in_range("correlation", rho, -1, 1)
-    quality = _standard((~marked).astype(np.float64))
+    quality = standardise((~marked).astype(np.float64))
     noise = rng.normal(size=len(marked))
     noise -= noise.mean()
     noise -= quality * (noise @ quality) / max(float(quality @ quality), 1e-12)
-    mixed = rho * quality + np.sqrt(1 - rho**2) * _standard(noise)
+    mixed = rho * quality + np.sqrt(1 - rho**2) * standardise(noise)
     spread = float(np.ptp(mixed))
     unit = (mixed - mixed.min()) / spread if spread > 1e-12 else np.full(len(marked), 0.5)
     root = np.sqrt(0.1 + 0.3 * unit)
@@ -148,8 +149,3 @@ def tiered_credentials(tier: Ints, rng: np.random.Generator) -> tuple[Floats, Fl
 def _drawn(credential: Credential, coin: Floats, rng: np.random.Generator) -> Floats:
     having, lacking = rng.uniform(*credential.having, len(coin)), rng.uniform(*credential.lacking, len(coin))
     return np.where(coin < credential.share, having, lacking)
-
-
-def _standard(x: Floats) -> Floats:
-    spread = float(x.std())
-    return np.asarray((x - x.mean()) / spread) if spread > 1e-12 else np.zeros(len(x))

@@ -1,10 +1,16 @@
-"""Intervals, paired tests and effect sizes."""
+"""Standard units, intervals, paired tests and effect sizes."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from anml.core.checks import Bools, Floats
+
+
+def standardise(x: Floats) -> Floats:
+    """Centre and scale columns; constant columns become 0."""
+    spread = x.std(axis=0)
+    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))
 
 
 def wilson(mean: Any, n: Any, confidence: float = 0.95) -> tuple[Floats, Floats]:

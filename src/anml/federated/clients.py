@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Array, Bools, Floats, Ints
-from anml.gradients.mlp import Data, Networks, Widths, losses, predict, train
+from anml.core.checks import Array, Floats, Ints
+from anml.gradients.mlp import Data, Networks, Widths, as_data, losses, predict, train
 
 
 @dataclass(frozen=True)
@@ -22,59 +22,32 @@ class LocalTraining:
 
 @dataclass(frozen=True)
 class Clients:
-    """Rows of all clients, and who holds which; `who` are codes from 0."""
+    """Rows of all clients, each a share of one data set, and the network that they train."""
 
-    x: Tensor
-    y: Tensor
-    rows: Tensor
-    weight: Tensor
+    data: Data
     shape: Widths
 
     @classmethod
     def of(cls, x: Floats, y: Array, who: Ints, shape: Widths) -> "Clients":
-        """Deal rows out to their clients; shorter lists of rows are filled up with weight 0."""
-        count = int(who.max()) + 1
-        held = [np.flatnonzero(who == client) for client in range(count)]
-        longest = max(len(rows) for rows in held)
-        rows, weight = np.zeros((count, longest), dtype=np.int64), np.zeros((count, longest))
-        for client, mine in enumerate(held):
-            rows[client, : len(mine)] = mine
-            weight[client, : len(mine)] = 1.0
-        return cls(
-            torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.long),
-            torch.as_tensor(rows), torch.as_tensor(weight, dtype=torch.float32), shape,
-        )  # fmt: skip
+        """Deal rows out to their clients; `who` are codes from 0."""
+        holds = torch.as_tensor(who == np.arange(int(who.max()) + 1)[:, None], dtype=torch.float32)
+        return cls(Data.shared(*as_data(x, y), holds), shape)
 
     @property
     def count(self) -> int:
         """How many clients there are."""
-        return int(self.rows.shape[0])
+        return len(self.data.rows)
 
     def counts(self) -> Floats:
         """Rows of each client."""
-        return np.asarray(self.weight.sum(dim=1).double().numpy())
+        return np.asarray(self.data.weight.sum(dim=1).double().numpy())
 
-    def updates(
-        self, start: Tensor, seeds: Sequence[int], how: LocalTraining | None = None, part: Bools | None = None
-    ) -> Array:
-        """What training changes, (clients, parameters), from one model or each its own row; else zeros."""
-        how = how or LocalTraining()
-        chosen = np.arange(self.count) if part is None else np.flatnonzero(part)
-        result = np.zeros((self.count, self.shape.parameters), dtype=np.float32)
-        if not len(chosen):
-            return result
-        begin = start.expand(self.count, -1)[torch.as_tensor(chosen)].clone()
+    def updates(self, start: Tensor, seeds: Sequence[int], how: LocalTraining | None = None) -> Array:
+        """What training changes, (clients, parameters), from one model or each its own row."""
+        how, begin = how or LocalTraining(), start.expand(self.count, -1)
         networks = Networks(self.shape, begin.clone())
-        data = Data(
-            self.x.unsqueeze(0), self.y.unsqueeze(0), torch.zeros(len(chosen), dtype=torch.long),
-            self.rows[chosen], self.weight[chosen],
-        )  # fmt: skip
-        train(
-            networks, data, "classification", [seeds[int(c)] for c in chosen], epochs=how.epochs,
-            batch=how.batch, lr=how.lr,
-        )  # fmt: skip
-        result[chosen] = (networks.flat - begin).numpy()
-        return result
+        train(networks, self.data, "classification", seeds, epochs=how.epochs, batch=how.batch, lr=how.lr)
+        return np.asarray((networks.flat - begin).numpy())
 
 
 def predicted(shape: Widths, model: Tensor, x: Floats) -> Ints:

@@ -118,9 +118,8 @@ class Federation:
         """R of a client before a round: given, or replayed from the events of the rounds before."""
         if self.reputation is not None and client in self.reputation:
             return float(self.reputation[client])
-        mine = [event for name, event in self.events if name == client]
         at = np.inf if number is None else (number - 0.5) * DAY
-        known = [event for event in mine if event.at <= at]
+        known = [event for name, event in self.events if name == client and event.at <= at]
         last = max((event.at for event in known), default=0.0)
         return replay(known, last, self.rule).r
 

@@ -22,6 +22,15 @@ class Batch(NamedTuple):
     def __len__(self) -> int:
         return len(self.target)
 
+    def some(self, rows: slice | list[int]) -> "Batch":
+        """Some of the samples; what is the same for all of them stays."""
+        n = len(self)
+
+        def cut(tensor: Tensor) -> Tensor:
+            return tensor[rows] if tensor.dim() and len(tensor) == n else tensor
+
+        return Batch(each_tensor(self.inputs, cut), self.target[rows])
+
 
 @dataclass(frozen=True)
 class Readout:
@@ -93,16 +102,6 @@ def as_call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(inputs, dict):
         return (), inputs
     return (tuple(inputs), {}) if isinstance(inputs, tuple | list) else ((inputs,), {})
-
-
-def rows_of(batch: Batch, rows: slice | list[int]) -> Batch:
-    """Some samples of a batch; what is the same for all of them stays."""
-    n = len(batch)
-
-    def cut(tensor: Tensor) -> Tensor:
-        return tensor[rows] if tensor.dim() and len(tensor) == n else tensor
-
-    return Batch(each_tensor(batch.inputs, cut), batch.target[rows])
 
 
 def each_tensor(inputs: Any, change: Callable[[Tensor], Any]) -> Any:

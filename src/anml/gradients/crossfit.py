@@ -17,7 +17,7 @@ from anml.core.domain import Task
 from anml.core.folds import assign_folds
 from anml.core.profile import Training
 from anml.core.progress import Progress, ticker
-from anml.gradients.mlp import Data, Networks, Widths, initialise, losses, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, as_data, initialise, losses, predict, train
 from anml.gradients.threads import threads
 
 
@@ -112,23 +112,15 @@ def network_folds(y: Array, task: Task, groups: Array | None, training: Training
     return assign_folds(labels, groups, k, np.random.default_rng(seed))
 
 
-def standardise(x: Floats) -> Floats:
-    """Centre and scale columns; constant columns become 0."""
-    spread = x.std(axis=0)
-    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0))
-
-
 def as_tensors(
     x: Array, y: Array, task: Task, device: str = "cpu"
 ) -> tuple[Tensor, Tensor, Callable[[Floats], Floats]]:
     """Features, which are standardised already, and scaled targets; and predictions in the labels' units."""
-    inputs = torch.as_tensor(x, dtype=torch.float32, device=device)
     if task == "classification":
-        return inputs, torch.as_tensor(np.asarray(y), dtype=torch.long, device=device), lambda z: z
+        return *as_data(x, y, task, device), lambda z: z
     values = np.asarray(y, dtype=np.float64)
     centre, spread = float(values.mean()), float(values.std()) or 1.0
-    scaled = torch.as_tensor((values - centre) / spread, dtype=torch.float32, device=device)
-    return inputs, scaled, lambda z: z * spread + centre
+    return *as_data(x, (values - centre) / spread, task, device), lambda z: z * spread + centre
 
 
 def as_numpy(tensor: Tensor) -> Floats:

@@ -40,10 +40,13 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
     rows = max(1, TILE_BYTES // (len(others) * norms.element_size()))
     scores = torch.empty_like(norms)
     for start in range(0, n, rows):
-        tile = _distances(factors, others, norms, other_norms, positions, slice(start, start + rows))
+        some = slice(start, start + rows)
+        tile = factors.take(some).distances(others, norms[some], other_norms).clamp_min_(0.0)
+        own = torch.arange(start, start + len(tile), device=tile.device).unsqueeze(1)
+        tile.masked_fill_(own == positions, torch.inf)
         nearest = smallest(tile, min(k, len(others) - 1) or 1)
         # Infinitely far is the sample itself.
-        scores[start : start + rows] = torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)
+        scores[some] = torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)
     return scores.double().cpu().numpy()
 
 
@@ -65,15 +68,3 @@ def _once_per_pair(factors: Factors, k: int, side: int) -> Tensor:
                 best[columns] = smallest(torch.cat([best[columns], tile.T], dim=1), k)
             best[rows] = smallest(torch.cat([best[rows], tile], dim=1), k)
     return best.clamp_min_(0.0).sort(dim=1).values.sum(dim=1)
-
-
-def _distances(
-    factors: Factors, others: Factors, norms: Tensor, other_norms: Tensor, positions: Tensor, rows: slice
-) -> Tensor:
-    """Squared distances of some rows to all others; a sample is infinitely far from itself."""
-    tile = factors.take(rows).distances(others, norms[rows], other_norms).clamp_min_(0.0)
-    own = torch.arange(rows.start, rows.start + len(tile), device=tile.device)
-    at = torch.searchsorted(positions, own).clamp_max_(len(positions) - 1)
-    itself = positions[at] == own
-    tile[itself.nonzero().squeeze(1), at[itself]] = torch.inf
-    return tile

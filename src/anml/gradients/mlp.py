@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -160,6 +161,13 @@ class Data:
         flat = (self.source.unsqueeze(1) * self.x.shape[1] + rows).flatten()
         x = self.x.flatten(0, 1).index_select(0, flat).view(*rows.shape, -1)
         return x, self.y.flatten().index_select(0, flat).view(rows.shape)
+
+
+def as_data(x: Any, y: Any, task: Task = "classification", device: Any = "cpu") -> tuple[Tensor, Tensor]:
+    """Features, and class codes or numbers, as networks take them."""
+    kind = torch.long if task == "classification" else torch.float32
+    inputs = torch.as_tensor(x, dtype=torch.float32, device=device)
+    return inputs, torch.as_tensor(y, dtype=kind, device=device)
 
 
 def train(

@@ -13,16 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.gradients.batches import (
-    Batch,
-    Readout,
-    as_call,
-    called,
-    each_tensor,
-    in_evaluation,
-    precise,
-    rows_of,
-)
+from anml.gradients.batches import Batch, Readout, as_call, called, each_tensor, in_evaluation, precise
 from anml.gradients.factors import Factors, FormedWhenNeeded, Part, SequenceFactor, explicit, formed_part
 from anml.gradients.losses import loss_of, sample_losses
 from anml.gradients.own_loss import loss_as_trained
@@ -60,13 +51,7 @@ def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[Part]:
     if all(way == ways[0] for way in ways):
         return [first.part.joined([c.part for c in rest]) if rest else first.part
                 for first, *rest in zip(*kept, strict=True)]  # fmt: skip
-    formed: list[dict[int, Tensor]] = []
-    for covered in kept:
-        pieces: dict[int, Tensor] = {}
-        for parameters, part in covered:
-            split = torch.split(part.formed(), [p.numel() for p in parameters], dim=1)
-            pieces |= {id(p): piece for p, piece in zip(parameters, split, strict=True)}
-        formed.append(pieces)
+    formed = [{id(p): piece for c in covered for p, piece in c.pieces()} for covered in kept]
     every = {id(p): p for covered in kept for c in covered for p in c.parameters}
     return [
         formed_part(torch.cat([
@@ -114,7 +99,7 @@ def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readou
                 yield read_by(batch)
                 continue
             for start in range(0, len(batch), step):
-                yield read_by(rows_of(batch, slice(start, start + step)))
+                yield read_by(batch.some(slice(start, start + step)))
 
 
 _Way = Callable[[Batch], WithLoss]
@@ -139,7 +124,7 @@ class _Layers:
         )  # fmt: skip
         rows = self.check.rows(covered)
         if rows:
-            few = rows_of(batch, rows)
+            few = batch.some(rows)
             with torch.enable_grad():
                 said = called(self.module, few.inputs, self.reading.precision)
                 value = sample_losses(self.reading.loss, said, few.target)
@@ -165,7 +150,7 @@ def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
         )
     with torch.no_grad():
         together = sample_losses(reading.loss, called(module, batch.inputs, reading.precision), batch.target)
-    few, within = rows_of(batch, slice(0, 2)), same_within(module, reading.precision)
+    few, within = batch.some(slice(0, 2)), same_within(module, reading.precision)
     right, losses = _one_by_one(module, few, reading)
     if not torch.allclose(together[: len(few)].float(), losses, rtol=within, atol=within):
         raise UnsupportedError(
@@ -221,7 +206,7 @@ def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     found: list[list[Tensor]] = []
     losses: list[Tensor] = []
     for at in range(len(batch)):
-        one = rows_of(batch, slice(at, at + 1))
+        one = batch.some(slice(at, at + 1))
         with torch.enable_grad():
             value = sample_losses(reading.loss, called(module, one.inputs, reading.precision), one.target)
             gradients = _gradients(module, value, trained)

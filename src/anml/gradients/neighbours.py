@@ -49,12 +49,10 @@ def scores(factors: Factors, search: Search) -> Floats:
 
 
 def _all(factors: Factors, search: Search) -> Floats:
-    return krum_scores(factors, neighbours(len(factors), search.k, search.malicious))
-
-
-def _references(factors: Factors, search: Search) -> Floats:
-    pool = min(search.references, len(factors))
-    return krum_scores(factors, neighbours(pool, search.k, search.malicious), search.references, search.seed)
+    """Among all samples, or as many random references as are asked for."""
+    n = len(factors)
+    pool = min(search.references, n) if search.among == "references" else n
+    return krum_scores(factors, neighbours(pool, search.k, search.malicious), pool, search.seed)
 
 
 def _minibatch(factors: Factors, search: Search) -> Floats:
@@ -95,14 +93,9 @@ def _approximate(factors: Factors, search: Search) -> Floats:
 
 def _members(cells: list[Tensor], order: Tensor, probes: int, k: int) -> Tensor:
     """Samples of the nearest cells: so many cells, and more while they hold too few samples."""
-    members: list[Tensor] = []
-    count = 0
-    for place, cell in enumerate(order.tolist()):
-        if place >= probes and count > k:
-            break
-        members.append(cells[cell])
-        count += len(cells[cell])
-    return torch.cat(members)
+    nearest = [cells[cell] for cell in order.tolist()]
+    held = np.cumsum([len(cell) for cell in nearest])
+    return torch.cat(nearest[: max(probes, int(np.searchsorted(held, k, side="right")) + 1)])
 
 
 def _in_cells(factors: Factors, norms: Tensor, rows: Tensor, others: Tensor, k: int) -> Tensor:
@@ -113,7 +106,7 @@ def _in_cells(factors: Factors, norms: Tensor, rows: Tensor, others: Tensor, k: 
 
 SEARCHES: dict[str, Callable[[Factors, Search], Floats]] = {
     "all": _all,
-    "references": _references,
+    "references": _all,
     "approximate": _approximate,
     "minibatch": _minibatch,
 }

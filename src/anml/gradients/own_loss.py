@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.gradients.batches import Batch, Readout, precise, rows_of
+from anml.gradients.batches import Batch, Readout, precise
 from anml.gradients.losses import SampleLoss, sample_losses
 from anml.gradients.selfcheck import same_within
 
@@ -24,7 +24,7 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Readout) -> str | 
     there = (batch.target.reshape(len(batch), -1) != -100).sum(1) if batch.target.dim() else None
     if there is None or not int(there.max()):
         return reading.loss
-    one = rows_of(batch, [int(there.argmax())])
+    one = batch.some([int(there.argmax())])
     try:
         with torch.no_grad(), precise(module, reading.precision):
             outputs = module(**one.inputs, labels=one.target)

@@ -3,9 +3,11 @@
 Deltas are taken where a layer's output was made: a later change in place, as of ReLU, does not matter then.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import torch
@@ -36,6 +38,11 @@ class Covered(NamedTuple):
 
     parameters: tuple[nn.Parameter, ...]
     part: Part
+
+    def pieces(self) -> Iterator[tuple[nn.Parameter, Tensor]]:
+        """Each parameter with its gradients, formed, (n, numbers)."""
+        formed = torch.split(self.part.formed(), [p.numel() for p in self.parameters], dim=1)
+        return zip(self.parameters, formed, strict=True)
 
 
 def unread(module: nn.Module) -> list[str]:
@@ -85,19 +92,12 @@ def _covered(use: Use, delta: Tensor) -> list[Covered]:
 
 def _merged(covered: list[Covered]) -> list[Covered]:
     """One part for each parameter: those of a layer used twice, or of tied weights, are formed and added."""
-    uses: dict[int, int] = {}
-    for parameters, _ in covered:
-        for p in parameters:
-            uses[id(p)] = uses.get(id(p), 0) + 1
+    uses = Counter(id(p) for parameters, _ in covered for p in parameters)
     alone = [c for c in covered if all(uses[id(p)] == 1 for p in c.parameters)]
+    several = [c for c in covered if any(uses[id(p)] > 1 for p in c.parameters)]
     totals: dict[int, tuple[nn.Parameter, Tensor]] = {}
-    for parameters, part in covered:
-        if all(uses[id(p)] == 1 for p in parameters):
-            continue
-        pieces = torch.split(part.formed(), [p.numel() for p in parameters], dim=1)
-        for p, piece in zip(parameters, pieces, strict=True):
-            before = totals.get(id(p))
-            totals[id(p)] = (p, piece if before is None else before[1] + piece)
+    for p, piece in chain.from_iterable(c.pieces() for c in several):
+        totals[id(p)] = (p, piece + totals[id(p)][1] if id(p) in totals else piece)
     return alone + [Covered((p,), formed_part(total)) for p, total in totals.values()]
 
 

@@ -13,7 +13,8 @@ from anml.core.domain import Task
 from anml.core.profile import Profile, profile_of
 from anml.core.progress import Progress, ticker
 from anml.core.signals.quality import neighbours, quality
-from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit, standardise
+from anml.core.stats import standardise
+from anml.gradients.crossfit import CrossFit, as_numpy, as_tensors, cross_fit
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import Data, initialise, losses, train
@@ -41,13 +42,11 @@ class Scores:
 
 def _krum(factors: Factors, held_out_loss: Floats, profile: Profile, seed: int) -> Floats:
     n = len(factors)
-    references = profile.references
-    if references is None:
-        references = REFERENCES if n > EXACT_UP_TO else 0
-    pool = min(n, references) if references else n
+    usual = REFERENCES if n > EXACT_UP_TO else n
+    pool = min(n, (usual if profile.references is None else profile.references) or n)
     # Waking a second thread costs more than the distances of a few thousand samples.
     with threads(0 if n * pool > MANY_PAIRS else 1):
-        return krum_scores(factors, neighbours(pool, profile.k, profile.malicious), references or None, seed)
+        return krum_scores(factors, neighbours(pool, profile.k, profile.malicious), pool, seed)
 
 
 # Raw scores by name (`SCORES`); low is consistent.

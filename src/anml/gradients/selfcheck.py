@@ -60,9 +60,8 @@ class SelfCheck:
         mix = torch.linspace(1.0, 2.0, len(rows), device=losses.device)
         ours: dict[int, Tensor] = {}
         for parameters, part in covered:
-            total = mix @ part.take(torch.as_tensor(rows, device=mix.device)).formed()
-            pieces = torch.split(total, [p.numel() for p in parameters])
-            ours |= {id(p): piece for p, piece in zip(parameters, pieces, strict=True)}
+            few = Covered(parameters, part.take(torch.as_tensor(rows, device=mix.device)))
+            ours |= {id(p): mix @ piece for p, piece in few.pieces()}
         wanted = [p for p in self.parameters if not self.part or id(p) in ours]
         right = torch.autograd.grad(mix @ losses.float(), wanted, allow_unused=True)
         theirs = [None if g is None else flat(g) for g in right]

@@ -56,12 +56,10 @@ class CountSketch:
                 total[:, : stop - middle].addcmul_(gradients[:, middle:stop], signs[middle:stop])
 
     def _add_formed(self, total: Tensor, parameters: tuple[nn.Parameter, ...], part: Part) -> None:
-        sizes = [p.numel() for p in parameters]
-        step = max(1, FORMED // (4 * sum(sizes)))
+        step = max(1, FORMED // (4 * sum(p.numel() for p in parameters)))
         for start in range(0, len(total), step):
             rows = slice(start, start + step)
-            pieces = torch.split(part.take(rows).formed(), sizes, dim=1)
-            for parameter, piece in zip(parameters, pieces, strict=True):
+            for parameter, piece in Covered(parameters, part.take(rows)).pieces():
                 self.add(total[rows], parameter, piece)
 
     def _add_lookup(self, total: Tensor, parameter: nn.Parameter, part: LookupFactor) -> None:

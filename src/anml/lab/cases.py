@@ -11,7 +11,7 @@ from anml.core import attacks, scenarios
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.errors import InputError
 from anml.core.signals.temporal import Decay
-from anml.gradients.crossfit import standardise
+from anml.core.stats import standardise
 from anml.lab.data import Dataset, load_dataset
 from anml.lab.seen import Case, Seen, Truth
 from anml.lab.spec import Setting, stream

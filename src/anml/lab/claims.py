@@ -12,7 +12,7 @@ Intervals are 95%, or 1 - `p`. `limit` says where a limit or margin comes from (
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,26 +41,12 @@ def near(metric: str, ours: float, paper: float) -> bool:
     return abs(ours - paper) <= (NEAR_SAVING if metric.startswith(SAVINGS) else NEAR_OTHER * abs(paper))
 
 
-class ClaimVerdict(NamedTuple):
-    """A claim, whether it holds in our rows, and the figures that decide it.
+def check(claim: Mapping[str, Any], results: Results) -> dict[str, Any]:
+    """Whether a claim that `anml.lab.statements` has found sound `holds`, and the figures that decide it.
 
-    `holds` is None where the rows cannot tell: part of an interval lies where the claim says, and part does
-    not, or there are too few trials. `apart` says why it is not counted with the others, `why` and `cause`
-    what is known of a failure. `asks` is where the interval must lie, `limit` where that comes from.
+    That is None where the rows cannot tell: part of an interval lies where the claim says, and part does not,
+    or there are too few trials. `asks` is where the interval must lie, `limit` where that comes from.
     """
-
-    text: str
-    holds: bool | None
-    detail: str
-    asks: str
-    limit: str = ""
-    why: str = ""
-    apart: str = ""
-    cause: str = ""
-
-
-def check(claim: Mapping[str, Any], results: Results) -> ClaimVerdict:
-    """Check one claim, which `anml.lab.statements` has found sound."""
     [form] = [name for name in claim if name in REGIONS]
     found: list[tuple[bool | None, str]] = []
     for place in _places(claim, results):
@@ -73,27 +59,23 @@ def check(claim: Mapping[str, Any], results: Results) -> ClaimVerdict:
     said = "; ".join(
         detail for _, detail in sorted(found, key=lambda pair: (False, None, True).index(pair[0]))
     )
-    return ClaimVerdict(
-        claim["text"],
-        _all(holds for holds, _ in found) if enough else None,
-        said if enough else f"{trials} trials are too few to say; {said}",
-        _asks(form, claim),
-        claim.get("limit", ""),
-        results.said(claim.get("why", "")),
-        claim.get("apart", "after" if claim.get("limit") == "after" else ""),
-        claim.get("cause", ""),
-    )
+    return {
+        "text": claim["text"],
+        "holds": _all(holds for holds, _ in found) if enough else None,
+        "detail": said if enough else f"{trials} trials are too few to say; {said}",
+        "asks": _asks(form, claim),
+        "limit": claim.get("limit", ""),
+        "why": results.said(claim.get("why", "")),
+        "apart": claim.get("apart", "after" if claim.get("limit") == "after" else ""),
+        "cause": claim.get("cause", ""),
+    }
 
 
 def _asks(form: str, claim: Mapping[str, Any]) -> str:
     """The region of a claim in words."""
-    low, high = REGIONS[form](claim)
-    if form == "better":
-        level = claim.get("p", LEVEL)
-        return "each below the next" + (f", at 1 - {level:g}" if level != LEVEL else "")
-    named = {"no_worse": f"no worse by {high:g}", "equal": f"equal within {high:g}"}
-    named |= {"at_most": f"at most {high:g}", "at_least": f"at least {low:g}"}
-    return named.get(form, f"between {low:g} and {high:g}")
+    region, said = REGIONS[form]
+    level = claim.get("p", LEVEL) if form == "better" else LEVEL
+    return said.format(*region(claim)) + (f", at 1 - {level:g}" if level != LEVEL else "")
 
 
 def _all(verdicts: Iterable[bool | None]) -> bool | None:
@@ -103,7 +85,7 @@ def _all(verdicts: Iterable[bool | None]) -> bool | None:
 
 
 def _at(form: str, claim: Mapping[str, Any], results: Results, at: Place) -> tuple[bool | None, str]:
-    terms, (low, high) = claim[form], REGIONS[form](claim)
+    terms, (low, high) = claim[form], REGIONS[form][0](claim)
     level = claim.get("p", LEVEL)
     if form not in DIFFERENCES:
         one = interval(results.value(terms[0], at), level)
@@ -136,13 +118,13 @@ def _places(claim: Mapping[str, Any], results: Results) -> list[Place]:
 
 
 # Where each form asks the interval to lie: of a figure, or of the difference of each two terms in a row.
-REGIONS: dict[str, Callable[[Mapping[str, Any]], tuple[float, float]]] = {
-    "better": lambda claim: (-np.inf, -1e-12),
-    "no_worse": lambda claim: (-np.inf, claim["margin"]),
-    "equal": lambda claim: (-claim["margin"], claim["margin"]),
-    "between": lambda claim: (claim["between"][1], claim["between"][2]),
-    "at_most": lambda claim: (-np.inf, claim["at_most"][1]),
-    "at_least": lambda claim: (claim["at_least"][1], np.inf),
+REGIONS: dict[str, tuple[Callable[[Mapping[str, Any]], tuple[float, float]], str]] = {
+    "better": (lambda claim: (-np.inf, -1e-12), "each below the next"),
+    "no_worse": (lambda claim: (-np.inf, claim["margin"]), "no worse by {1:g}"),
+    "equal": (lambda claim: (-claim["margin"], claim["margin"]), "equal within {1:g}"),
+    "between": (lambda claim: (claim["between"][1], claim["between"][2]), "between {0:g} and {1:g}"),
+    "at_most": (lambda claim: (-np.inf, claim["at_most"][1]), "at most {1:g}"),
+    "at_least": (lambda claim: (claim["at_least"][1], np.inf), "at least {0:g}"),
 }
 DIFFERENCES = ("better", "no_worse", "equal")
 

@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from anml.core.checks import Floats, one_of
+from anml.core.checks import Floats, one_of, shown
 from anml.core.errors import InputError
 from anml.core.stats import Estimate, paired
-from anml.lab.fields import a_number, listed, shown, text, within
+from anml.lab.fields import a_number, listed, text, within
 from anml.lab.spec import Experiment, label_of
 
 Place = Mapping[str, str]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import in_range, one_of, whole
+from anml.core.checks import in_range, one_of, shown, whole
 from anml.core.combine import COMBINERS
 from anml.core.domain import Recipe
 from anml.core.errors import AnmlError, InputError
@@ -81,12 +81,6 @@ def unlike(name: str, values: tuple[str, ...]) -> None:
     for value in values:
         if values.count(value) > 1:
             raise InputError(f"{name} has {value!r} more than once")
-
-
-def shown(value: Any) -> str:
-    """A value in a sentence, cut where it is long."""
-    written = repr(value)
-    return written if len(written) <= 60 else written[:57] + "..."
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
-from anml.core.calibration import from_columns, pooled
+from anml.core.calibration import from_columns
 from anml.lab.expressions import Results, interval
 from anml.lab.spec import Experiment, words
 from anml.lab.summary import known_experiments, load_results
@@ -129,7 +129,7 @@ def _calibration(results: Results, folder: Path) -> Figure:
         for colour, (name, some) in zip(
             LINES, rows.partition_by("dataset", as_dict=True).items(), strict=False
         ):
-            found = pooled([from_columns(row) for row in some.iter_rows(named=True)])
+            found = from_columns(*some.iter_rows(named=True))
             used = found.count > 0
             label = f"{name[0]} ({found.error:.2f})"
             ax.plot(found.believed[used], found.right[used], "o-", markersize=3, color=colour, label=label)

@@ -10,6 +10,7 @@ import polars as pl
 from anml.assess.pairs import believe_pairs
 from anml.core.calibration import reliability
 from anml.core.checks import Floats, Ints
+from anml.core.folds import held_out
 from anml.core.people.candidates import Net
 from anml.core.people.davidson import FIRST, SECOND, TIE, choices
 from anml.core.people.pair_kinds import KINDS
@@ -168,10 +169,7 @@ def _held_out(seen: Seen, predicted: Callable[[Seen, Seen], Floats]) -> Floats:
     parts = np.random.default_rng(0).integers(0, FOLDS, len(seen.y))
     last = seen.x.max(axis=1)
     parts[last == last.max()] = np.arange((last == last.max()).sum()) % FOLDS
-    p = np.zeros((len(seen.y), 3))
-    for fold in range(FOLDS):
-        p[parts == fold] = predicted(seen.part(parts != fold), seen.part(parts == fold))
-    return p
+    return held_out(parts, lambda learn, asked, _: predicted(seen.part(learn), seen.part(asked)), (3,))
 
 
 def of_bradley_terry(seen: Seen) -> Outcome:

@@ -177,26 +177,22 @@ def _claims(entry: dict[str, Any]) -> Iterator[str]:
 def _failures(summary: dict[str, Any]) -> Iterator[str]:
     """What holds, what does not, grouped by cause, and what cannot be told."""
     by_cause: dict[str, list[str]] = {cause: [] for cause in CAUSES}
-    held: list[str] = []
-    untold: list[str] = []
-    for entry in summary["experiments"]:
-        where = f"[{entry['name']}](#{entry['name']})"
-        for claim in entry["claims"]:
-            said = f"{where}: {claim['text']} ({_cut(claim['detail'])}; asked: {claim['asks']})."
-            if claim["apart"]:
-                continue
-            if claim["holds"] is False:
-                by_cause[claim["cause"]].append(said + (f" *{claim['why']}*" if claim["why"] else ""))
-            else:
-                (untold if claim["holds"] is None else held).append(said)
-    if held:
-        yield _folded("What holds", held) + "\n"
+    told: dict[bool | None, list[str]] = {True: [], None: []}
+    counted = [(e["name"], c) for e in summary["experiments"] for c in e["claims"] if not c["apart"]]
+    for name, claim in counted:
+        said = f"[{name}](#{name}): {claim['text']} ({_cut(claim['detail'])}; asked: {claim['asks']})."
+        if claim["holds"] is False:
+            by_cause[claim["cause"]].append(said + (f" *{claim['why']}*" if claim["why"] else ""))
+        else:
+            told[claim["holds"]].append(said)
+    if told[True]:
+        yield _folded("What holds", told[True]) + "\n"
     if any(by_cause.values()):
         yield "## What does not hold, and why\n"
         yield from (f"- **{CAUSES[cause]}.** {' '.join(said)}" for cause, said in by_cause.items() if said)
         yield ""
-    if untold:
-        yield _folded("What the rows cannot tell", untold) + "\n"
+    if told[None]:
+        yield _folded("What the rows cannot tell", told[None]) + "\n"
 
 
 def _cut(detail: str) -> str:

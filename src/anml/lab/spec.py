@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from anml.core.checks import one_of
+from anml.core.checks import one_of, shown
 from anml.core.domain import Recipe
-from anml.core.errors import InputError, UnknownNameError
+from anml.core.errors import InputError
 from anml.lab import fields
 from anml.lab.fields import checked, count, listed, number, table, text, within
 
@@ -194,12 +194,8 @@ def find(names: list[str]) -> list[Experiment]:
     known = {**catalogue(), **catalogue("beyond"), **catalogue("field")}
     chosen: dict[str, Experiment] = {}
     for name in names:
-        if name.endswith(".toml"):
-            found = load(Path(name))
-        elif name in known:
-            found = known[name]
-        else:
-            raise UnknownNameError("experiment", name, [*known, "or a file of your own that ends in .toml"])
+        allowed = [*known, "or a file of your own that ends in .toml"]
+        found = load(Path(name)) if name.endswith(".toml") else known[one_of("experiment", name, allowed)]
         # Rows lie under the name of the experiment: two of one name would take each other's place.
         if found.name in chosen:
             raise InputError(f"two experiments are called {found.name!r}; name each once, or rename a file")
@@ -221,7 +217,7 @@ def _value(axis: str, value: Any) -> Any:
         one_of("axis", axis, [*SETTING, "or any name whose values are tables with a label"])
         return SETTING[axis](where, value)
     if "label" not in value:
-        raise InputError(f"a value of {where} has no label: {fields.shown(value)}")
+        raise InputError(f"a value of {where} has no label: {shown(value)}")
     label = value["label"]
     if isinstance(label, bool) or not isinstance(label, int | float):
         text(f"label in {where}", label)

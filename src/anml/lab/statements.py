@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import one_of
+from anml.core.checks import one_of, shown
 from anml.core.errors import InputError
 from anml.lab.claims import APART, CAUSES, KEYS, LEAST_TRIALS, LEVEL, LIMITS, REGIONS, check
 from anml.lab.expressions import Results, split
-from anml.lab.fields import a_number, flag, listed, number, shown, table, text, within
+from anml.lab.fields import a_number, flag, listed, number, table, text, within
 from anml.lab.spec import Experiment
 
 

@@ -71,7 +71,7 @@ def describe(results: Results) -> dict[str, Any]:
     claims, unchecked = [], []
     for claim in results.experiment.claims:
         try:
-            claims.append(check(claim, results)._asdict())
+            claims.append(check(claim, results))
         except NoRowsError:  # about a data set that was left out
             unchecked.append(claim["text"])
     notes = []

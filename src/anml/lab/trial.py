@@ -18,7 +18,7 @@ from anml.core.signals.temporal import Decay
 from anml.core.weigh import weigh_signals
 from anml.gradients.factors import network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, as_data, initialise, predict, train
 from anml.gradients.scoring import score
 from anml.gradients.threads import threads
 from anml.lab.belief import believed
@@ -144,12 +144,9 @@ def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) 
 
 def score_cases(cases: Sequence[tuple[Setting, Seen]], device: str, clock: Clock) -> list[TrialScores]:
     """Q of every case; cases with the same data are scored once."""
-    names: list[tuple[str, int, str]] = []
-    first: dict[tuple[str, int, str], Seen] = {}
+    names = [(digest(seen.x, seen.y), seen.seed, setting.profile) for setting, seen in cases]
+    first = {name: seen for name, (_, seen) in zip(names, cases, strict=True)}
     jobs: dict[tuple[str, int, str], Job] = {}
-    for setting, seen in cases:
-        names.append((digest(seen.x, seen.y), seen.seed, setting.profile))
-        first.setdefault(names[-1], seen)
     for name, seen in first.items():
         profile = PROFILES[name[2]]
         if profile.epochs is not None:
@@ -166,7 +163,7 @@ def score_cases(cases: Sequence[tuple[Setting, Seen]], device: str, clock: Clock
 
 
 def _krum(job: Job, network: Networks, profile: str, device: str) -> TrialScores:
-    x, y = _tensors(job.seen, device)
+    x, y = as_data(job.seen.x, job.seen.y, job.seen.task, device)
     factors = network_factors(network, x, y, job.seen.task)
     raw = krum_scores(factors, neighbours(len(y), PROFILES[profile].k))
     return quality(raw), factors.loss.double().cpu().numpy()
@@ -214,7 +211,7 @@ def _program(jobs: Sequence[Job], device: str) -> Networks:
     networks = initialise(jobs[0].shape, seeds, device)
     every = {id(job.seen): job.seen for job in jobs}
     place = {name: position for position, name in enumerate(every)}
-    tensors = [_tensors(seen, device) for seen in every.values()]
+    tensors = [as_data(seen.x, seen.y, seen.task, device) for seen in every.values()]
     data = Data(
         torch.stack([x for x, _ in tensors]),
         torch.stack([y for _, y in tensors]),
@@ -224,12 +221,6 @@ def _program(jobs: Sequence[Job], device: str) -> Networks:
     )
     train(networks, data, jobs[0].seen.task, seeds, epochs=jobs[0].epochs, batch=jobs[0].batch)
     return networks
-
-
-def _tensors(seen: Seen, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    labels = torch.float32 if seen.numeric else torch.long
-    x = torch.as_tensor(seen.x, dtype=torch.float32, device=device)
-    return x, torch.as_tensor(seen.y, dtype=labels, device=device)
 
 
 def measured_error(network: Networks, case: Case, device: str) -> float:

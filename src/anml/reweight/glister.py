@@ -51,7 +51,7 @@ def subset(networks: Networks, rows: Labelled, clean: Labelled, classes: int, si
     left = torch.ones(len(rows.y), dtype=torch.bool)
     step = torch.zeros(with_one.shape[1], classes)
     picked: list[Tensor] = []
-    for count in _rounds(size):
+    for count in map(len, np.array_split(np.arange(size), min(ROUNDS, size))):
         # Where the step on what is chosen so far would lead, only the last layer moves.
         outputs = forward(networks, clean.x)[-1][0] + held @ step
         residual = (torch.softmax(outputs, dim=1) - one_hot(clean.y, classes)) / len(clean.y)
@@ -63,11 +63,6 @@ def subset(networks: Networks, rows: Labelled, clean: Labelled, classes: int, si
         picked.append(best)
         step = step - AHEAD / size * with_one[best].T @ mine[best]
     return torch.cat(picked)
-
-
-def _rounds(size: int) -> list[int]:
-    parts = min(ROUNDS, size)
-    return [size // parts + (place < size % parts) for place in range(parts)]
 
 
 def _last(networks: Networks, rows: Labelled, classes: int) -> tuple[Tensor, Tensor]:

@@ -106,8 +106,7 @@ def one_hot(y: Tensor, classes: int) -> Tensor:
 
 def batches(n: int, plan: Schedule, generator: torch.Generator) -> list[Tensor]:
     """Rows in a new order, some at a time."""
-    order = torch.randperm(n, generator=generator)
-    return [order[start : start + plan.batch] for start in range(0, n, plan.batch)]
+    return list(torch.split(torch.randperm(n, generator=generator), plan.batch))
 
 
 def loss_of(networks: Networks, rows: Labelled) -> Floats:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special, stats
 
 from anml.core.checks import Bools, Floats, Ints, whole
 from anml.core.errors import AnmlError, InputError
+from anml.core.stats import mean_interval
 
 Utility = Callable[[Bools], Any]
 # Beyond so many players all coalitions are more than fit into memory; coalitions evaluated together.
@@ -102,14 +102,6 @@ def semivalue(table: Any, weights_of: Callable[[int], Floats]) -> Floats:
     return value
 
 
-def shapley_weights(count: int) -> Floats:
-    """Weight of one coalition of k others in the Shapley value: k! (n - k - 1)! / n!."""
-    k = np.arange(count)
-    return np.asarray(
-        np.exp(special.gammaln(k + 1) + special.gammaln(count - k) - special.gammaln(count + 1))
-    )
-
-
 def by_reuse(
     utility: Utility, count: int, shares: Floats, *, budget: int, rng: np.random.Generator
 ) -> Floats:
@@ -163,14 +155,10 @@ def walked(
     return gains, spent
 
 
-def of_samples(sums: Floats, squares: Floats, counts: Any, evaluations: int) -> Values:
-    """Means with t-intervals from sums and sums of squares of independent samples."""
-    n = np.broadcast_to(np.asarray(counts, dtype=np.float64), sums.shape)
-    mean = sums / np.maximum(n, 1)
-    spread = np.maximum(squares / np.maximum(n, 1) - mean**2, 0.0) * n / np.maximum(n - 1, 1)
-    half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * np.sqrt(spread / np.maximum(n, 1))
-    half = np.where(n > 1, half, np.inf)
-    return Values(mean, mean - half, mean + half, evaluations)
+def of_samples(samples: Any, evaluations: int) -> Values:
+    """Means with t-intervals of independent samples, (samples, players)."""
+    value, low, high = np.array([mean_interval(column) for column in np.transpose(samples)]).T
+    return Values(value, low, high, evaluations)
 
 
 def exactly(value: Floats, evaluations: int) -> Values:

@@ -51,8 +51,7 @@ def gtg_shapley(
         for found in walked(remembering, orders, ends, lambda left: left >= WITHIN)[0]:
             gains.append(found)
             means.append(np.mean(gains, axis=0))
-    sums, squares = np.sum(gains, axis=0), np.square(gains).sum(axis=0)
-    return of_samples(sums, squares, len(gains), 2 + len(known))
+    return of_samples(gains, 2 + len(known))
 
 
 def _known(utility: Utility, known: dict[bytes, float], coalitions: Any) -> Floats:

@@ -9,7 +9,7 @@ import torch
 from anml.core.checks import Array, Bools, Floats, one_of
 from anml.core.domain import Task
 from anml.core.errors import InputError
-from anml.gradients.mlp import Data, Networks, Widths, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, Widths, as_data, initialise, predict, train
 from anml.gradients.threads import threads
 from anml.valuation.games import Utility
 from anml.valuation.parts import Parts
@@ -99,8 +99,7 @@ def mlp_utility(
     All start from the same weights, so that two coalitions differ by their rows alone.
     """
     task: Task = "classification" if classes > 1 else "regression"
-    inputs = torch.as_tensor(x[parts.rows], dtype=torch.float32)
-    labels = torch.as_tensor(y[parts.rows], dtype=torch.long if classes > 1 else torch.float32)
+    inputs, labels = as_data(x[parts.rows], y[parts.rows], task)
     held = torch.as_tensor(x_test, dtype=torch.float32)
     shape = Widths(inputs.shape[1], hidden, max(classes, 1))
     start_at = initialise(shape, [seed])

@@ -28,10 +28,6 @@ class Parts:
         """Which parts a coalition has, (coalitions, parts)."""
         return np.asarray(coalitions.astype(np.float32) @ self.holders.T.astype(np.float32) > 0.5)
 
-    def copies(self) -> int:
-        """Parts that more than one contributor holds."""
-        return int((self.holders.sum(axis=1) > 1).sum())
-
 
 def parts_of(contributor: Any, copies: Any = None, first: Any = None) -> Parts:
     """Cut rows into parts by who holds them.
@@ -55,11 +51,10 @@ def parts_of(contributor: Any, copies: Any = None, first: Any = None) -> Parts:
         holds[np.arange(groups), codes[lead]] = True
     patterns, part = np.unique(holds, axis=0, return_inverse=True)
     sequence = np.argsort(lead)
+    part = part.ravel()[sequence]
     # Parts are numbered as their first rows come, so that the order of rows leaves no other trace.
-    seen, place = np.unique(part.ravel()[sequence], return_index=True)
-    rank = np.empty(len(seen), dtype=np.int64)
-    rank[seen[np.argsort(place)]] = np.arange(len(seen))
-    return Parts(lead[sequence], rank[part.ravel()[sequence]], patterns[np.argsort(rank)], names)
+    order = np.argsort(np.unique(part, return_index=True)[1])
+    return Parts(lead[sequence], np.argsort(order)[part], patterns[order], names)
 
 
 def counted(parts: Parts) -> Floats:

@@ -7,7 +7,6 @@ import numpy as np
 from scipy import special, stats
 
 from anml.core.checks import Bools, Floats, in_range
-from anml.core.stats import mean_interval
 from anml.valuation import games
 from anml.valuation.games import Utility, Values
 
@@ -34,7 +33,7 @@ def shapley(
     games.check_budget(budget, n, 2 * n + 2)
     rng = np.random.default_rng(0) if rng is None else rng
     ends = games.worth_of_ends(utility, n)
-    sums, squares, pairs, spent = np.zeros(n), np.zeros(n), 0, 2
+    samples, spent = np.empty((0, n)), 2
     # The ends of an order are known, so it takes n - 1 coalitions.
     cost = 2 * max(n - 1, 1)
     while spent + cost <= budget:
@@ -44,17 +43,16 @@ def shapley(
         gains, used = games.walked(
             utility, both_ways, ends, lambda left: (left > tolerance) | (tolerance <= 0)
         )
-        both = (gains[:some] + gains[some:]) / 2
-        sums, squares = sums + both.sum(axis=0), squares + np.square(both).sum(axis=0)
-        pairs, spent = pairs + some, spent + used
+        samples = np.concatenate([samples, (gains[:some] + gains[some:]) / 2])
+        spent += used
         if not used:
             break
-    return games.of_samples(sums, squares, pairs, spent)
+    return games.of_samples(samples, spent)
 
 
 def exact_shapley(table: Any) -> Floats:
     """Shapley values from the worth of every coalition (see `anml.valuation.games.all_coalitions`)."""
-    return games.semivalue(table, games.shapley_weights)
+    return games.semivalue(table, lambda n: 1 / (n * special.comb(n - 1, np.arange(n))))
 
 
 def banzhaf(
@@ -79,9 +77,7 @@ def banzhaf(
     worth = games.evaluated(utility, inside)
     # Both of a pair differ in every player, so their difference is a sample of every player's value.
     signs = np.where(half, 1.0, -1.0)
-    samples = signs * (worth[::2] - worth[1::2])[:, None]
-    found = np.array([mean_interval(column) for column in samples.T])
-    return Values(found[:, 0], found[:, 1], found[:, 2], len(inside))
+    return games.of_samples(signs * (worth[::2] - worth[1::2])[:, None], len(inside))
 
 
 def exact_banzhaf(table: Any) -> Floats:
@@ -106,7 +102,7 @@ def beta_shapley(
     games.check_budget(budget, n, 4 * n)
     rng = np.random.default_rng(0) if rng is None else rng
     share = size_weights(n, alpha, beta)
-    sums, squares, counts, spent = np.zeros(n), np.zeros(n), 0, 0
+    samples, spent = np.empty((0, n)), 0
     while spent + 2 * n <= budget:
         some = max(1, min(games.TOGETHER, budget - spent) // (2 * n))
         # For each player in turn a coalition of the others, of a size drawn by its weight.
@@ -116,10 +112,9 @@ def beta_shapley(
         without = np.argsort(np.argsort(order, axis=2), axis=2) < sizes[:, :, None]
         joined = without | np.eye(n, dtype=bool)
         worth = games.evaluate(utility, np.concatenate([joined, without]).reshape(-1, n)).reshape(2, some, n)
-        gain = worth[0] - worth[1]
-        sums, squares = sums + gain.sum(axis=0), squares + np.square(gain).sum(axis=0)
-        counts, spent = counts + some, spent + 2 * some * n
-    return games.of_samples(sums, squares, counts, spent)
+        samples = np.concatenate([samples, worth[0] - worth[1]])
+        spent += 2 * some * n
+    return games.of_samples(samples, spent)
 
 
 def exact_beta_shapley(table: Any, alpha: float = 4.0, beta: float = 1.0) -> Floats:
@@ -130,13 +125,9 @@ def exact_beta_shapley(table: Any, alpha: float = 4.0, beta: float = 1.0) -> Flo
 def size_weights(count: int, alpha: float, beta: float) -> Floats:
     """How much coalitions of k others weigh together, k from 0 to n - 1; they sum to one.
 
-    With k others a coalition weighs B(k + beta, n - 1 - k + alpha) / B(alpha, beta).
+    With k others a coalition weighs B(k + beta, n - 1 - k + alpha) / B(alpha, beta): the beta-binomial.
     """
-    k = np.arange(count)
-    log = special.betaln(k + beta, count - 1 - k + alpha) - special.betaln(alpha, beta)
-    log += special.gammaln(count) - special.gammaln(k + 1) - special.gammaln(count - k)
-    raw = np.exp(log)
-    return np.asarray(raw / raw.sum())
+    return np.asarray(stats.betabinom.pmf(np.arange(count), count - 1, beta, alpha))
 
 
 def shapley_by_regression(

@@ -81,7 +81,9 @@ def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
     length = _length(x)
     if length != len(target) or not length:
         raise InputError(f"x and y must be of the same length, at least 1, got {length} and {len(target)}")
-    return Samples(_Cut(x, target, batch), length)
+    # Batches are views: nothing is copied.
+    cuts = [slice(start, start + batch) for start in range(0, length, batch)]
+    return Samples([(each_tensor(x, itemgetter(rows)), target[rows]) for rows in cuts], length)
 
 
 def in_row_order(rows: list[Any], n: int) -> Ints | None:
@@ -227,19 +229,6 @@ def _collated(examples: list[Any]) -> Any:
             )
         batch[name] = torch.stack(each)
     return batch
-
-
-class _Cut(NamedTuple):
-    """Tensors cut into batches, as views of them."""
-
-    x: Any
-    y: Tensor
-    batch: int
-
-    def __iter__(self) -> Iterator[Any]:
-        for start in range(0, len(self.y), self.batch):
-            rows = slice(start, start + self.batch)
-            yield each_tensor(self.x, itemgetter(rows)), self.y[rows]
 
 
 def _parted(given: Any) -> Batch:

@@ -13,17 +13,11 @@ from anml.core.checks import Floats, one_of, whole
 from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.core.signals.quality import quality
-from anml.gradients.batches import Batch, Readout, rows_of
+from anml.gradients.batches import Batch, Readout
 from anml.gradients.devices import device_of
 from anml.gradients.factors import Factors
 from anml.gradients.losses import SampleLoss, loss_of
-from anml.gradients.modules import (
-    EXPLICIT_BYTES,
-    covered_batches,
-    exact_factors,
-    settled,
-    sketched_factors,
-)
+from anml.gradients.modules import EXPLICIT_BYTES, covered_batches, exact_factors, settled, sketched_factors
 from anml.gradients.neighbours import Search, scores
 from anml.gradients.record import Unreadable
 from anml.gradients.sketch import SIZE
@@ -174,9 +168,13 @@ def module_gradients(
 
     def batches() -> Iterator[Batch]:
         rows.clear()
-        for batch in _told(samples, device, progress):
+        done = 0
+        for batch in samples.batches(device):
             rows.append(batch.rows)
             yield batch
+            done += len(batch)
+            if progress is not None:
+                progress("gradients", done, samples.count or done)
 
     def factors(reading: Readout) -> Factors:
         if how == "sketch":
@@ -194,16 +192,7 @@ def module_gradients(
 
 def _fits(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:
     """Whether exact gradients of all samples take no more room than allowed, by those of two samples."""
-    first = rows_of(next(samples.batches(device)), slice(0, 2))
+    first = next(samples.batches(device)).some(slice(0, 2))
     covered, _ = next(covered_batches(module, [first], scoring.reading))
     each = sum(settled(part).bytes_per_sample() for _, part in covered)
     return (samples.count or 0) * each <= scoring.limit_bytes
-
-
-def _told(samples: Samples, device: torch.device, progress: Progress | None) -> Iterator[Batch]:
-    done = 0
-    for batch in samples.batches(device):
-        yield batch
-        done += len(batch)
-        if progress is not None:
-            progress("gradients", done, samples.count or done)

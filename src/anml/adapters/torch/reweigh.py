@@ -272,5 +272,5 @@ def _predicted(module: nn.Module, samples: Any, scoring: Scoring) -> tuple[Float
             labels.append(batch.target.cpu().numpy())
             rows.append(batch.rows)
     order = in_row_order(rows, sum(map(len, labels)))
-    order = np.arange(sum(map(len, labels))) if order is None else order
-    return np.concatenate(found)[order], np.concatenate(labels)[order]
+    said, given = np.concatenate(found), np.concatenate(labels)
+    return (said, given) if order is None else (said[order], given[order])

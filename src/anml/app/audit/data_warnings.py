@@ -10,8 +10,8 @@ import polars as pl
 from anml.core.checks import Array, Ints
 from anml.core.errors import InputError
 from anml.core.people.copies import copy_groups
+from anml.core.stats import standardise
 from anml.core.words import counted, listed
-from anml.gradients.crossfit import standardise
 from anml.intake.prepare import Prepared
 from anml.intake.roles import TIMES_SPENT, is_named
 from anml.predictors.duplicates import near_copies

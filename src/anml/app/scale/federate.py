@@ -144,8 +144,7 @@ def as_report(
             "from_credentials": np.zeros(rows), "from_contributor": np.zeros(rows),
         }
     )  # fmt: skip
-    people = pl.DataFrame(attribute(signals, weighting, codes, known)._asdict())
-    people = people.rename({"names": "contributor"})
+    people = pl.DataFrame(attribute(signals, weighting, codes, known))
     people = people.with_columns(**_believed(federation, known, honest, codes)).sort("quality", "contributor")
     accused = people.filter(pl.col("verdict") == CONTRADICTS)["reliability"]
     false = Estimate(1 - float(honest.mean()), float((honest < 0.05).mean()), float((honest < 0.95).mean()))

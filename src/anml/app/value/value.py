@@ -15,7 +15,7 @@ from anml.core.checks import Array, Bools, Floats, Ints, one_of, whole
 from anml.core.domain import SHAPES
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
-from anml.gradients.crossfit import standardise
+from anml.core.stats import standardise
 from anml.intake.columns import Columns, choose_columns
 from anml.intake.prepare import Prepared, prepare
 from anml.intake.tables import Table, read_table

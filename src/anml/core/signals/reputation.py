@@ -44,11 +44,8 @@ def prior_counts(
     `order` gives the times or positions that define "before"; rows come as they are without it.
     """
     n = len(contributor_codes)
-    rank = np.arange(n) if order is None else np.argsort(np.argsort(order, kind="stable"), kind="stable")
-    sequence = np.lexsort((rank, contributor_codes))
+    sequence = np.lexsort((np.arange(n) if order is None else order, contributor_codes))
     ordered = contributor_codes[sequence]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if n else np.array([], dtype=int)
-    counts = np.arange(n) - np.repeat(starts, np.diff(np.r_[starts, n]))
     prior = np.empty(n)
-    prior[sequence] = counts
+    prior[sequence] = np.arange(n) - np.searchsorted(ordered, ordered)
     return prior

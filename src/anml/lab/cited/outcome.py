@@ -9,7 +9,7 @@ import torch
 
 from anml.core.checks import Bools, Floats
 from anml.federated.clients import predicted
-from anml.gradients.mlp import Data, Widths, initialise, train
+from anml.gradients.mlp import Data, Widths, as_data, initialise, train
 from anml.lab.cited.trials import Served
 from anml.lab.measures import Measured, Outcome, Predict, of_labels, of_quality, of_test
 from anml.lab.seen import Case
@@ -65,9 +65,7 @@ def final_models(seen: Served, kept: Sequence[Bools], setting: Setting) -> list[
     different = dict(zip(names, kept, strict=True))
     shape = Widths(seen.x.shape[1], setting.hidden, seen.classes)
     weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
-    data = Data.shared(
-        torch.as_tensor(seen.x, dtype=torch.float32), torch.as_tensor(seen.y, dtype=torch.long), weight
-    )
+    data = Data.shared(*as_data(seen.x, seen.y), weight)
     seeds, trained = [seen.seed] * len(different), []
     for rate in GRID:
         networks = initialise(shape, seeds)

@@ -68,16 +68,14 @@ def federate(seen: Served, rule: Rule, training: LocalTraining | None = None) ->
     shape, training = shape_of(seen), training or training_of(seen)
     clients = Clients.of(seen.x, seen.y, seen.who, shape)
     model = initialise(shape, [seen.seed]).flat[0]
-    scores, weights, rounds = [], [], []
+    answers, rounds = [], []
     for number in range(ROUNDS):
         updates = sent(seen, clients, model, number, training)
-        at = CitedRound(number, model, updates, seen, clients, training)
-        answer = rule(at)
-        scores.append(answer.scores)
-        weights.append(answer.weights)
-        rounds.append(at)
-        model = model + torch.as_tensor(np.asarray(answer.update, dtype=np.float32))
-    return Trained(model, shape, np.mean(scores, axis=0), np.mean(weights, axis=0), rounds)
+        rounds.append(CitedRound(number, model, updates, seen, clients, training))
+        answers.append(rule(rounds[-1]))
+        model = model + torch.as_tensor(np.asarray(answers[-1].update, dtype=np.float32))
+    scores, weights = (np.mean([getattr(a, name) for a in answers], axis=0) for name in ("scores", "weights"))
+    return Trained(model, shape, scores, weights, rounds)
 
 
 def sent(seen: Served, clients: Clients, model: Tensor, number: int, training: LocalTraining) -> Array:

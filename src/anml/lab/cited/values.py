@@ -14,7 +14,7 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.signals.eigentrust import eigentrust
 from anml.federated.clients import Clients, LocalTraining, mean_loss, predicted
 from anml.gradients.factors import LayerFactor, network_factors
-from anml.gradients.mlp import Data, Networks, forward, initialise, predict, train
+from anml.gradients.mlp import Data, Networks, as_data, forward, initialise, predict, train
 from anml.lab.cited.rules import BATCH, RULES, CitedRound, federate, shape_of
 from anml.lab.cited.trials import Served
 from anml.lab.spec import Setting
@@ -85,9 +85,8 @@ def influence(seen: Served, setting: Setting) -> Floats:
     known = np.unique(seen.y)
     model = LogisticRegression(C=1.0, max_iter=500).fit(seen.x, seen.y)
     weights = np.zeros((seen.classes, seen.x.shape[1] + 1))
-    coef = np.vstack([-model.coef_[0] / 2, model.coef_[0] / 2]) if len(known) == 2 else model.coef_
-    bias = np.r_[-model.intercept_ / 2, model.intercept_ / 2] if len(known) == 2 else model.intercept_
-    weights[known] = np.column_stack([coef, bias])
+    line = np.column_stack([model.coef_, model.intercept_])
+    weights[known] = np.vstack([-line / 2, line / 2]) if len(known) == 2 else line
     wide = np.column_stack([seen.x, np.ones(len(seen.y))])
     p = softmax(wide @ weights.T, axis=1)
     gradients = _gradients(wide, p, seen.y, seen.classes)
@@ -112,7 +111,7 @@ def trak(seen: Served, setting: Setting) -> Floats:
     """TRAK: mean score of samples for the server's set, over networks trained on half of the rows each."""
     rng = np.random.default_rng(seen.seed)
     shape = shape_of(seen)
-    (x, y), aims_at = _tensors(seen.x, seen.y), _tensors(seen.root_x, seen.root_y)
+    (x, y), aims_at = as_data(seen.x, seen.y), as_data(seen.root_x, seen.root_y)
     seeds = [seen.seed + 31 * place for place in range(MODELS)]
     networks = initialise(shape, seeds)
     weight = torch.as_tensor(rng.uniform(size=(MODELS, len(y))) < HALF, dtype=torch.float32)
@@ -126,10 +125,6 @@ def trak(seen: Served, setting: Setting) -> Floats:
     features, doubts = (np.stack(of) for of in zip(*own, strict=True))
     aims = np.stack([_margins(one, *aims_at, projection)[0] for one in each])
     return np.asarray(trak_of(features, doubts, aims, ridge=1e-3 * len(y)).mean(axis=0))
-
-
-def _tensors(x: Floats, y: Ints) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.long)
 
 
 def _margins(
@@ -150,7 +145,7 @@ def _margins(
 @lru_cache(maxsize=1)
 def _activations(seen: Served, setting: Setting) -> Floats:
     """What the last hidden layer of the common network makes of each row it was trained on."""
-    x, y = _tensors(seen.x, seen.y)
+    x, y = as_data(seen.x, seen.y)
     network = initialise(shape_of(seen), [seen.seed])
     every = Data.shared(x, y, torch.ones(1, len(y)))
     train(network, every, "classification", [seen.seed], epochs=setting.epochs, batch=setting.batch)
@@ -174,8 +169,7 @@ def gtg_shapley(seen: Served, setting: Setting) -> Floats:
 
         def worth(updates: Floats, at: CitedRound = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
-            outputs = predict(Networks(at.clients.shape, models), root)
-            return np.asarray((outputs.argmax(dim=2).numpy() == seen.root_y).mean(axis=1))
+            return accuracy(seen.root_y, predict(Networks(at.clients.shape, models), root).numpy())
 
         rng = np.random.default_rng([seen.seed, at.number])
         total += gtg_of(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng).value

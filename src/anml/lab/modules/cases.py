@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from anml.core import attacks
 from anml.core.checks import Bools, Floats, Ints
-from anml.gradients.crossfit import standardise
+from anml.core.stats import standardise
 from anml.lab.data import LABEL_SETS, Dataset, cifar10n, load_dataset
 from anml.lab.seen import Case, Seen, Trigger, Truth
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from anml.adapters.torch import Reweigher, module_quality
+from anml.core import folds
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.domain import Recipe
-from anml.core.folds import assign_folds
 from anml.core.weigh import weigh
 from anml.lab.belief import assessed
 from anml.lab.measures import Measured, Outcome, Predict, of_labels, of_test
@@ -70,13 +70,13 @@ def classes_of(module: nn.Module) -> Predict:
 def held_out(make: Make, seen: Seen) -> Floats:
     """Class probabilities of each row by modules that did not see it."""
     x, y, seed = seen.x, seen.y, seen.seed
-    fold = assign_folds(y, None, FOLDS, np.random.default_rng(seed))
-    out = np.zeros((len(y), int(y.max()) + 1))
-    for held in range(FOLDS):
-        learn, asked = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+
+    def said(learn: Ints, asked: Ints, fold: int) -> Floats:
         module = train(fresh(make, seed), x[learn], y[learn], np.ones(len(learn)), seed, SCORED + 2)
-        out[asked] = predicted(module, x[asked])
-    return out
+        return predicted(module, x[asked])
+
+    fold = folds.assign_folds(y, None, FOLDS, np.random.default_rng(seed))
+    return folds.held_out(fold, said, (int(y.max()) + 1,))
 
 
 # Methods beside the recipes.
