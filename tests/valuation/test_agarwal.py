@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from small_games import glove
 
 from anml.core.errors import InputError
-from anml.valuation.agarwal import robust_shares, shared_rows
+from anml.valuation.agarwal import learned_price, myerson_payment, robust_shares, shared_rows
 from anml.valuation.semivalues import shapley
 
 
@@ -51,3 +51,45 @@ def test_a_copy_with_a_little_noise_is_still_a_copy_and_another_label_is_not():
     assert (like[0, 2], like[2, 0], like[0, 1]) == (1.0, 1.0, 0.0)
     other = shared_rows(noisy, np.repeat([0, 0, 1], 20), who)
     assert other[0, 2] == 0
+
+
+def test_a_payment_by_hand_and_above_the_price():
+    """Gain = quality, price 2: a bid of 3 has quality 1, and pays 3 - (1 + 1): the price's half."""
+    assert myerson_payment(1.0, 2.0, lambda quality: quality) == pytest.approx(0.25)
+    assert myerson_payment(3.0, 2.0, lambda quality: quality) == pytest.approx(1.0)
+    assert myerson_payment(9.0, 2.0, lambda quality: quality) == pytest.approx(1.0)
+    assert myerson_payment(0.0, 2.0, lambda quality: quality) == 0
+
+
+@given(st.floats(0.1, 5), st.floats(0.2, 5), st.floats(0, 8), st.floats(0.3, 3))
+def test_to_bid_what_it_is_worth_is_best(worth, price, bid, power):
+    def gain(quality):
+        return quality**power
+
+    def kept(said):
+        return worth * gain(min(said / price, 1.0)) - myerson_payment(said, price, gain)
+
+    assert kept(worth) >= kept(bid) - 1e-3 * worth
+    assert myerson_payment(bid, price, gain) >= -1e-3
+
+
+def test_the_price_is_learned_from_bids():
+    """Buyers bid 2 or 3: each pays half of any price up to its bid, so the highest of these earns most."""
+    bids = np.random.default_rng(0).choice([2.0, 3.0], 300)
+    asked = learned_price(bids, [0.5, 1.0, 2.0], lambda quality: quality)
+    assert asked[0] == pytest.approx(3.5 / 3)
+    assert asked[-1] == pytest.approx(2.0, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((-1.0, 1.0, lambda q: q), "bid must lie"),
+        ((1.0, 0.0, lambda q: q), "price must lie"),
+        ((1.0, 1.0, lambda q: -q), "must not fall"),
+        ((1.0, 1.0, lambda q: 1.0), "one finite number for each quality"),
+    ],
+)
+def test_payments_that_cannot_be(arguments, says):
+    with pytest.raises(InputError, match=says):
+        myerson_payment(*arguments)

@@ -1,5 +1,6 @@
-"""Shares that copies do not raise: Agarwal, Dahleh and Sarkar, EC 2019."""
+"""Shares that copies do not raise, and prices that tell no lies: Agarwal, Dahleh and Sarkar, EC 2019."""
 
+from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
@@ -46,3 +47,36 @@ def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
         if len(mine[a]) and len(mine[b]):
             like[a, b] = float((trees[b].query(mine[a])[0] <= max(reach, 1e-9)).mean())
     return like
+
+
+def myerson_payment(bid: float, price: float, gain: Callable[[Floats], Any], steps: int = 1_001) -> float:
+    """What a buyer pays who bids `bid` a unit of gain in accuracy, where the market asks `price`.
+
+    Who bids less than the price gets data of a quality of bid / price. `gain` says how much accuracy each
+    quality in [0, 1] brings, and must not fall with it. The payment is bid times gain, less the integral of
+    the gain over all lower bids (Myerson): no bid serves a buyer better than what it is worth to it.
+    """
+    in_range("bid", bid, 0, np.inf, open_high=True)
+    in_range("price", price, 0, np.inf, open_low=True, open_high=True)
+    lower = np.unique(np.append(np.linspace(0.0, bid, steps), min(bid, price)))
+    found = np.asarray(gain(np.minimum(lower / price, 1.0)), dtype=np.float64)
+    if found.shape != lower.shape or not np.isfinite(found).all() or (np.diff(found) < -1e-12).any():
+        raise InputError("gain must give one finite number for each quality, and must not fall with it")
+    return float(bid * found[-1] - np.trapezoid(found, lower))
+
+
+def learned_price(bids: Any, prices: Any, gain: Callable[[Floats], Any], rate: float = 0.1) -> Floats:
+    """The mean price that the market asks of each buyer in turn: multiplicative weights over some prices.
+
+    After each bid a price gains by what it would have earned, so the market comes to ask what earns most of
+    the buyers who come.
+    """
+    offered = as_vector("prices", prices)
+    in_range("rate", rate, 0, 1, open_low=True)
+    weight, asked = np.ones(len(offered)), []
+    for bid in as_vector("bids", bids):
+        asked.append(float(weight @ offered / weight.sum()))
+        earned = np.array([myerson_payment(float(bid), float(price), gain, 101) for price in offered])
+        weight = weight * (1 + rate) ** (earned / max(float(bid), 1e-12))
+        weight = weight / weight.sum()
+    return np.array(asked)
