@@ -273,12 +273,10 @@ class TestTrainingLabels:
     def signals(self, p, t=None):
         return replace(Signals.of(np.ones(len(p)), t=t), p_correct=np.asarray(p, dtype=float))
 
-    def taught(
-        self, p, y, truth, task="classification", recipe="evidence", t=None, items=None, **changes
-    ):  # fmt: skip
+    def taught(self, p, y, truth, task="classification", recipe="evidence", t=None, **changes):
         signals = replace(self.signals(p, t), **changes)
         weighting = weigh_signals(signals, recipe_of(recipe))
-        return training_labels(weighting, signals, np.asarray(y), np.asarray(truth, dtype=float), task, items)
+        return training_labels(weighting, signals, np.asarray(y), np.asarray(truth, dtype=float), task)
 
     def test_a_wrong_class_is_trained_on_as_the_likeliest_as_far_as_that_is_clear(self):
         # 0.9 counts in full, 0.7 by half, 0.4 not at all; weights have a mean of one over what counts.
@@ -286,13 +284,6 @@ class TestTrainingLabels:
         found = self.taught([0.9, 0.3, 0.3, 1.0], [0, 1, 0, 2], truth)
         assert found.y.tolist() == [0, 0, 2, 2]
         np.testing.assert_allclose(found.weight, np.array([1, 0.5, 0, 1]) / (2.5 / 3))
-
-    def test_what_a_kept_label_of_the_item_says_is_not_said_again(self):
-        # Both wrong labels should be 0: of the first item somebody has said so, of the second nobody.
-        p, y, items = [1.0, 0.0, 0.0, 1.0], [0, 1, 1, 1], np.array([0, 0, 1, 2])
-        truth = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-        assert self.taught(p, y, truth, items=items).weight.tolist() == [1, 0, 1, 1]
-        assert self.taught(p, y, truth).weight.tolist() == [1, 1, 1, 1]
 
     def test_what_is_believed_is_weighed_as_it_was(self):
         p = np.array([0.6, 0.8, 0.95])

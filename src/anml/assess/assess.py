@@ -123,9 +123,7 @@ def assess(
     contributors = None
     if codes is not None and names is not None:
         contributors = attribute(signals, weighting, codes, names, belief.contributors)
-    training = (
-        None if believed else training_labels(weighting, signals, np.asarray(y), belief.truth, task, items)
-    )
+    training = None if believed else training_labels(weighting, signals, np.asarray(y), belief.truth, task)
     return Assessment(scores, belief, signals, weighting, contributors, training)
 
 

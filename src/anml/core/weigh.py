@@ -113,15 +113,13 @@ class TrainingLabels(NamedTuple):
 
 
 def training_labels(
-    weighting: Weighting, signals: Signals, y: Array, truth: Floats, task: Task, items: Ints | None = None
+    weighting: Weighting, signals: Signals, y: Array, truth: Floats, task: Task
 ) -> TrainingLabels | None:
     """Labels as given, and the likeliest instead of those that are likelier wrong than right.
 
     A wrong class is trained on as the likeliest one, as far as that is clear; a wrong number as the mean of
     the right one. Numbers count by their precision as well, as in generalised least squares. `truth` is the
-    posterior of each row (see `anml.core.people.belief.Belief`); rows of one of the `items` are labels of the
-    same thing, and a class that a label of it has said already is not said again. None where labels are not
-    chosen by it.
+    posterior of each row (see `anml.core.people.belief.Belief`). None where labels are not chosen by it.
 
     Examples
     --------
@@ -137,9 +135,6 @@ def training_labels(
     if task == "classification":
         instead, share = truth.argmax(axis=1), counted(truth.max(axis=1), 1.0)
         precision = np.ones(len(y))
-        if items is not None:
-            told, asked = (items * truth.shape[1] + classes for classes in (y, instead))
-            share = np.where(np.isin(asked, told[weighting.kept]), 0.0, share)
     else:
         instead, share, precision = truth[:, 0], np.ones(len(y)), 1 / np.square(truth[:, 2])
     assert signals.p_correct is not None

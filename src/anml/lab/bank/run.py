@@ -161,7 +161,7 @@ def weighed(seen: Seen, recipe: Recipe) -> Outcome:
     else:
         weighting = with_every_class(weighting, seen.y, belief.p_correct)
         names, codes = np.unique(seen.y, return_inverse=True)
-        training = training_labels(weighting, found.signals, codes, belief.truth, "classification", seen.item)
+        training = training_labels(weighting, found.signals, codes, belief.truth, "classification")
         training = training and training._replace(y=names[training.y])
 
     def train(learner: object) -> object:
