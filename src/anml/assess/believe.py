@@ -44,10 +44,9 @@ SETTLED = 0.004
 # By how many nats credentials must support one account of the labels more than another.
 CLEARLY_MORE = 4.0
 # Class Gaussians are a fair picture of the classes when they overlap by less than this share of the rows, and
-# contradict the labels when more than this share of them looks wrong: any honest table has a few.
+# contradict the labels when more than this share of them looks wrong: any honest table has a few. Nor does a
+# predictor with less than this share of the pool learn again.
 FEW = 0.05
-# A predictor whose share of the pool is smaller than this does not learn again.
-SOME = 0.05
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,7 @@ class _Search:
         if rows is not None:
             # What the first round learned from poison says nothing of who learns best without it.
             anew = turn == 0 or self.log_bayes_factor is not None
-            asked = {name for name in ("network", *PREDICTORS) if anew or self.shares[name] >= SOME}
+            asked = {name for name in ("network", *PREDICTORS) if anew or self.shares[name] >= FEW}
             if "network" in asked:
                 start = None if self.last is None else self.last.folds
                 each["network"], self.last = classes.network(rows, self.p, start, round_of(progress, turn))

@@ -5,6 +5,7 @@ import numpy as np
 from anml.assess.believe import SETTLED, round_of
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.belief import Belief, in_parts
+from anml.core.people.judge import NEVER
 from anml.core.people.judge_numbers import judge_numbers
 from anml.core.people.numbers import NumericFit, fit_numbers
 from anml.core.people.rows import Side
@@ -113,7 +114,7 @@ def _belief(
     return Belief(
         **in_parts(p, p.mean(), fit.credentials, people, side.codes),
         truth=np.column_stack([fit.consensus, fit.doubt, spread]), predicted=mean, shares={},
-        wrong=Estimate(wrong, min(float((p < 0.05).mean()), wrong), max(far, wrong)),
+        wrong=Estimate(wrong, min(float((p < NEVER).mean()), wrong), max(far, wrong)),
         alone=np.zeros(len(p), dtype=bool) if apart is None or side.codes is None else apart[side.codes],
         mirrored=mirror, doubtful=doubt,
     )  # fmt: skip

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from anml.core.people.periods import FEWEST, Changes, _log_prior, changes
+from anml.core.people.periods import Changes, _log_prior, changes
+from anml.core.people.verdicts import ENOUGH_ROWS
 
 
 def checked(right_before, right_after, n=60, seed=0):
@@ -33,7 +34,7 @@ def test_who_stays_the_same_is_not_split(right):
 
 
 def test_few_rows_are_not_split():
-    likely, wrong, who, when = checked(1.0, 0.0, n=FEWEST - 1)
+    likely, wrong, who, when = checked(1.0, 0.0, n=ENOUGH_ROWS - 1)
     assert not changes(likely, wrong, who, when, 1).any
 
 
@@ -51,7 +52,7 @@ def test_parts_of_people():
 
 def test_the_prior_of_when_is_at_most_one_in_sum_however_many_labels():
     """By hand: the terms telescope to one less ln 2 over the logarithm of the last."""
-    total = np.exp(_log_prior(np.arange(FEWEST, FEWEST + 10_000))).sum()
+    total = np.exp(_log_prior(np.arange(ENOUGH_ROWS, ENOUGH_ROWS + 10_000))).sum()
     assert total == pytest.approx(1 - np.log(2) / np.log(10_002))
 
 
@@ -61,7 +62,7 @@ def test_false_alarms_stay_below_the_stated_rate_however_often_one_looks(share):
     people, labels, rate = 200, 120, 0.1
     likely = np.where(np.random.default_rng(7).random((people, labels)) < share, 0.9, 0.05)
     alarmed = np.zeros(people, dtype=bool)
-    for n in range(2 * FEWEST, labels + 1, 10):
+    for n in range(2 * ENOUGH_ROWS, labels + 1, 10):
         seen = likely[:, :n].ravel()
         who, when = np.repeat(np.arange(people), n), np.tile(np.arange(float(n)), people)
         alarmed |= np.isfinite(changes(seen, 0.95 - seen, who, when, people, rate).when)

@@ -18,6 +18,7 @@ from anml.core.people.params import (
     HYPOTHESES,
     SKILL,
     SURE,
+    USUAL,
     Params,
     Posterior,
     Statistics,
@@ -106,7 +107,7 @@ def begin(
     predicted = hottest is not None and _predicted(about)
     return Params(
         hypothesis, size, given, share, vouching, means, share,
-        types=np.tile([0.88, 0.06, 0.06] if judging else [1.0, 0.0, 0.0], (count, 1)),
+        types=np.tile(USUAL if judging else [1.0, 0.0, 0.0], (count, 1)),
         by_class=np.zeros(classes), worth=np.zeros(about.features.shape[1]),
         strange_worth=np.zeros(means.shape[1]), base=base,
         # Rates of classes are no prediction, to be taken for sharper or flatter than they are.

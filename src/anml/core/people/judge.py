@@ -22,7 +22,7 @@ from anml.core.stats import Estimate
 # Shares of the posterior at which answers are imagined.
 DRAWS = (np.arange(20) + 0.5) / 20
 # A label that is less likely than this to be right is surely wrong.
-NEVER = 0.05
+NEVER = 1 - verdicts.SURELY
 
 
 # What is said of all where nobody can tell who is right.

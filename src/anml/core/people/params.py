@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from anml.core.checks import Floats
 from anml.core.people.rows import Rows
@@ -14,6 +15,8 @@ from anml.core.people.rows import Rows
 HYPOTHESES = {"none": 0.0, "even": -3.0, "classes": -3.0, "all ordinary": 0.0}
 # Log-odds beforehand that a label is right (mean, variance), and that a contributor is not of the population.
 RIGHT, STRANGE = (2.5, 4.0), -2.0
+# The same as shares: of the population, answering without looking, like nobody.
+USUAL = np.array([1 - special.expit(STRANGE), *np.full(2, special.expit(STRANGE) / 2)])
 # Log-odds of a label against which nothing speaks.
 SURE = 9.0
 # Labels that a prior of cells counts as: where wrong labels go; twice that for a matrix that is like

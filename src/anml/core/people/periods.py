@@ -11,13 +11,12 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Floats, Ints
+from anml.core.people.verdicts import ENOUGH_ROWS
 
 # Shares of right labels that are tried before and after.
 SHARES = (np.arange(20) + 0.5) / 20
 # Of contributors who stay the same, the share that is ever said to have changed, however often one looks.
 FALSE_ALARMS = 1e-3
-# Rows on either side at least.
-FEWEST = 10
 
 
 class Changes(NamedTuple):
@@ -58,11 +57,11 @@ def changes(
     found = np.full((3, count), np.nan)
     order = np.lexsort([when, who])
     starts = np.searchsorted(who[order], np.arange(count + 1))
-    for k in np.flatnonzero(np.diff(starts) >= 2 * FEWEST):
+    for k in np.flatnonzero(np.diff(starts) >= 2 * ENOUGH_ROWS):
         mine = order[starts[k] : starts[k + 1]]
         logs = np.log(np.outer(right[mine], SHARES) + np.outer(wrong[mine], 1 - SHARES) + 1e-12)
         running = np.cumsum(logs, axis=0)
-        cuts = np.arange(FEWEST, len(mine) - FEWEST + 1)
+        cuts = np.arange(ENOUGH_ROWS, len(mine) - ENOUGH_ROWS + 1)
         cuts = cuts[when[mine][cuts - 1] < when[mine][np.minimum(cuts, len(mine) - 1)]]
         if not len(cuts):
             continue
@@ -78,6 +77,6 @@ def changes(
 
 def _log_prior(cuts: Ints) -> Floats:
     """How likely a change after so many labels is: heavy-tailed, and one in sum over all there may be."""
-    place = np.log(cuts - FEWEST + 2)
-    following = np.log(cuts - FEWEST + 3)
+    place = np.log(cuts - ENOUGH_ROWS + 2)
+    following = np.log(cuts - ENOUGH_ROWS + 3)
     return np.asarray(np.log(np.log(2) * (1 / place - 1 / following)))

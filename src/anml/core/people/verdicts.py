@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
+from anml.core.people.consensus import CLEAR
 from anml.core.people.params import STRANGE
 from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 
@@ -19,8 +20,9 @@ from anml.core.people.words import CONTRADICTS, GUESSING, LESS, RELIABLE, UNSURE
 FALSE_DISCOVERIES = 0.01
 # Share of others' kappa on comparable rows that parts reliable from less reliable.
 WELL_BELOW = 2 / 3
-# Probability at which somebody is called reliable, and at least less reliable or accused.
-PROBABLY, SURELY = 0.9, 0.95
+# Probability at which somebody is called reliable, as an item is called clear; and, at least, less reliable
+# or accused.
+PROBABLY, SURELY = CLEAR, 0.95
 # Log-odds beforehand of somebody being of one of two kinds that are not of the population.
 NOBODY = STRANGE - np.log(2)
 # Share of the rows that errors with one cause have: Beta(1, this), a ninth on average.

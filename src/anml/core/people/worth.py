@@ -18,14 +18,11 @@ from scipy import special
 
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.people.collective import Collective
-from anml.core.people.params import ALIKE, PSEUDO, SKILL, VARIES
+from anml.core.people.params import ALIKE, PSEUDO, SKILL, USUAL, VARIES
 from anml.core.people.rows import by_label
 
 # Shares of right labels at which posteriors are kept.
 GRID = (np.arange(200) + 0.5) / 200
-# Shares of people who are as is expected, who guess, and who could be anything, beforehand; as ten people
-# say.
-USUAL = np.array([0.88, 0.06, 0.06])
 # Kappa up to which labels are hardly better than guessing.
 HARDLY = 0.15
 # Rows are comparable where the likeliest class, by all but the label, is about as likely.
@@ -138,9 +135,10 @@ def _population(
 ) -> tuple[Floats, Floats]:
     """What people are drawn from (K, grid): about what is expected of them, about guessing, or anything.
 
-    How alike people are, and how many guess or could be anything, is what makes their rows likeliest; what
-    vouches for somebody moves the odds of the first. The second is the same of the share that is right among
-    these very rows: who guesses is lucky or unlucky in them.
+    How alike people are, and how many guess or could be anything, is what makes their rows likeliest;
+    beforehand it is as in the model, as ten people say. What vouches for somebody moves the odds of the
+    first. The second is the same of the share that is right among these very rows: who guesses is lucky or
+    unlucky in them.
     """
     # Who does not look is right as often as by chance.
     guess = np.maximum(1 - np.abs(GRID - guessed[:, None]) * len(GRID), 0.0)
