@@ -1,0 +1,83 @@
+"""`python bench/consensus.py`: where the consensus of real crowds is wrong, and what no setting mends.
+
+Beside Dawid and Skene's on dogs: pictures that only one of the two gets right, with a sign test, for the
+model as it is and with settings held at others. Of music: what the crowd takes most often for something else.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from anml.core.people import fit, model
+from anml.core.people.consensus import join_posteriors
+from anml.core.people.params import Params
+from anml.core.people.rows import Side, rows_of
+from anml.lab.belief import assessed
+from anml.lab.crowds import load_crowd, of_crowdkit, right_of
+from anml.lab.seen import Case
+
+# Settings that are held instead of chosen: how far people are drawn to each other, errors that go together.
+HELD: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "votes in full": {"together": 0.0},
+    "people hardly alike": {"alike": 1.0},
+    "people less alike": {"alike": 4.0},
+    "people more alike": {"alike": 60.0},
+    "less alike, votes in full": {"alike": 4.0, "together": 0.0},
+}
+
+
+def decided(case: Case, held: dict[str, Any]) -> Any:
+    """The likeliest class of every item, with some settings held."""
+    seen, choose = case.seen, model.tried
+
+    def tried(params: Params) -> list[Params]:
+        left = [one for one in choose(params) if all(getattr(one, name) == held[name] for name in held)]
+        return left if len(left) > 1 else []
+
+    share = np.bincount(seen.y, minlength=seen.classes) + 1.0
+    log_p = np.tile(np.log(share / share.sum()), (len(seen.y), 1))
+    rows = rows_of(log_p, seen.y, Side(codes=seen.who, items=seen.item))
+    table = fit.OneSlice(rows)
+    model.tried = tried
+    try:
+        start = replace(fit.begin(table, "classes", 1.0, 2.5), **held)
+        found = fit.climb({"one": start}, table, fit.PASSES)["one"]
+    finally:
+        model.tried = choose
+    return join_posteriors(fit.fit_of(found, rows, table.found["one"]).truth, seen.item).argmax(axis=1)
+
+
+def beside_dawid_skene(name: str) -> None:
+    """One line per setting: share that is right, and items that only one of the two gets right."""
+    case = load_crowd(name)
+    right, other = right_of(case), of_crowdkit("DawidSkene", case).posterior
+    assert other is not None
+    theirs = other.argmax(axis=1) == right
+    print(f"{name}: Dawid and Skene {theirs.mean():.1%} of {len(right)}")
+    for label, held in HELD.items():
+        ours = decided(case, held) == right
+        mine, rest = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
+        p = stats.binomtest(mine, mine + rest).pvalue if mine + rest else 1.0
+        print(f"  {label:<26} {ours.mean():.1%}; right alone: {mine}, they: {rest} (sign test p = {p:.2f})")
+
+
+def mistaken(name: str, most: int = 3) -> None:
+    """What the consensus most often takes for something else."""
+    case = load_crowd(name)
+    right = right_of(case)
+    found = join_posteriors(assessed(case.seen).belief.truth, case.seen.item).argmax(axis=1)
+    table = np.zeros((case.seen.classes, case.seen.classes), dtype=np.int64)
+    np.add.at(table, (right, found), 1)
+    off = table * (1 - np.eye(len(table), dtype=np.int64))
+    print(f"{name}: {np.mean(found == right):.1%} of {len(right)} are right")
+    for place in np.argsort(-off, axis=None)[:most]:
+        truth, said = np.unravel_index(place, off.shape)
+        print(f"  {off[truth, said]} of {table[truth].sum()} of class {truth} are taken for class {said}")
+
+
+if __name__ == "__main__":
+    beside_dawid_skene("dogs")
+    mistaken("music_genre")
