@@ -7,6 +7,7 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.intake.columns import Columns, choose_columns
+from anml.intake.roles import TIMES_SPENT, TRAPS, TRUTHS
 from intake_tables import ROWS, cycle, table
 
 
@@ -172,3 +173,12 @@ def test_a_text_that_is_the_item_stays_a_feature() -> None:
     frame = pl.DataFrame({"text": texts, "worker": ["ann"] * 26 + ["bob"] * 26, "label": ["a", "b"] * 26})
     columns, _ = choose_columns(frame, item="text")
     assert (columns.item, columns.features) == ("text", ("text",))
+
+
+@pytest.mark.parametrize("name", [*TRUTHS, *TRAPS, *TIMES_SPENT])
+def test_what_a_name_means_is_no_feature_under_the_name_that_exports_give_it(name: str) -> None:
+    frame = pl.DataFrame({"label": ["a", "b"] * 3, "size": [1.0, 2.0, 2.0, 1.0, 3.0, 1.0]})
+    told = frame.with_columns(pl.col("size").alias(f"data_{name}"))
+    chosen, notes = choose_columns(told)
+    assert chosen.features == ("size",)
+    assert any(f"'data_{name}'" in note for note in notes)

@@ -7,8 +7,10 @@ import pytest
 
 from anml.core.errors import InputError, UnsupportedError
 from anml.intake import label_studio
+from anml.intake.columns import choose_columns
 from anml.intake.file import File
 from anml.intake.label_studio import account
+from anml.intake.source import read_source
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -192,3 +194,14 @@ def test_parts_of_another_shape_are_named(tmp_path, task, says):
 def test_answers_with_a_place_are_refused_and_not_cut_to_their_label(tmp_path, kind, value, said):
     with pytest.raises(UnsupportedError, match=f"answers to 'q' have positions or ranks \\({said}"):
         read_label_studio(export(tmp_path, annotated(1, value, kind)))
+
+
+def test_time_spent_in_the_data_of_a_task_judges_nobody(tmp_path):
+    tasks = json.loads((DATA / "label_studio.json").read_text())
+    for place, task in enumerate(tasks):
+        task["data"] |= {"lead_time": place / 2, "size": place % 2}
+    (tmp_path / "x.json").write_text(json.dumps(tasks))
+    found = read_source(tmp_path / "x.json", "auto", {})
+    assert "data_lead_time" in found.table.frame.columns
+    columns, _ = choose_columns(found.table.frame, **found.roles)
+    assert not [name for name in columns.features if "lead_time" in name]

@@ -4,6 +4,7 @@ import base64
 import errno
 import hashlib
 import hmac
+import os
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -228,3 +229,38 @@ def test_another_master_key_opens_nothing(make_world):
     wrong = keys.KeyRing("x", world.ledger.ring.log, bytes(32))
     with world.ledger.read() as connection, pytest.raises(IntegrityError, match="does not open"):
         people.profile(connection, wrong, pid)
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_a_key_that_somebody_makes_meanwhile_is_not_overwritten(tmp_path, monkeypatch, links):
+    path, synced, linked = tmp_path / "k.pem", os.fsync, os.link
+
+    def meanwhile(descriptor: int) -> None:
+        synced(descriptor)
+        path.write_text("theirs")
+
+    def link(draft, name):
+        if not links:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        linked(draft, name)
+
+    monkeypatch.setattr(keys.os, "fsync", meanwhile)
+    monkeypatch.setattr(keys.os, "link", link)
+    with pytest.raises(InputError, match=r"k.pem exists already; a key is never overwritten"):
+        keys.create_signer(path)
+    assert path.read_text() == "theirs"
+    assert [one.name for one in tmp_path.iterdir()] == ["k.pem"]
+
+
+def test_a_disk_without_links_holds_keys_too_and_nothing_of_what_failed(tmp_path, monkeypatch):
+    def refuse(*_) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(keys.os, "link", refuse)
+    text = keys.create_signer(tmp_path / "k.pem")
+    assert (tmp_path / "k.pem").stat().st_mode & 0o777 == 0o600
+    assert keys.public_text(keys.public_bytes(keys.read_private(tmp_path / "k.pem").public_key())) == text
+    monkeypatch.setattr(keys.Path, "rename", refuse)
+    with pytest.raises(InputError, match="cannot be written: Operation not permitted"):
+        keys.create_signer(tmp_path / "other.pem")
+    assert [one.name for one in tmp_path.iterdir()] == ["k.pem"]

@@ -51,9 +51,13 @@ def aligned(source: Any, what: str, table: Table, rows: Ints, key: str | None) -
     if key is not None:
         raise InputError(f"the {what} are an array without named columns, so key {key!r} cannot align them")
     at = _by_position(len(read), what, table, rows)
-    digest = hashlib.sha256(repr(read.shape).encode() + np.ascontiguousarray(read).tobytes()).hexdigest()
     name = Path(source).name if isinstance(source, str | Path) else "array"
-    return Aligned(read[at], None, {"name": name, "sha256": digest})
+    return Aligned(read[at], None, {"name": name, "sha256": numbers_hash(read)})
+
+
+def numbers_hash(numbers: Floats) -> str:
+    """The hash of an array: of its shape and its numbers."""
+    return hashlib.sha256(repr(numbers.shape).encode() + np.ascontiguousarray(numbers).tobytes()).hexdigest()
 
 
 def read_numbers(source: Any, what: str) -> Table | Floats:

@@ -200,12 +200,13 @@ def _why_not(series: pl.Series) -> str | None:
     if series.head(1000).n_unique() == 1 and series.n_unique() == 1:
         return "the same value in every row"
     # Where a name clashes with one of ours, exports put "data_" before it.
-    if is_named(series.name.removeprefix("data_"), TRUTHS):
+    name = series.name.removeprefix("data_")
+    if is_named(name, TRUTHS):
         return "it looks like the true label; name it as known, as gold or as a feature to use it"
-    if is_named(series.name, TRAPS):
+    if is_named(name, TRAPS):
         return "it says where the answer is known, not which it is; name the column of answers as known"
-    if is_named(series.name, TIMES_SPENT):
-        return "time spent on a label is shown with its contributor, and nothing is judged by it"
+    if is_named(name, TIMES_SPENT):
+        return "nothing is judged by time spent on a label"
     if series.dtype.is_float() or not is_all_distinct(series):
         return None
     names = series.dtype == pl.String and series.len() > MANY_ROWS and not is_text(series)

@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 import zlib
+from collections import Counter
 
 import polars as pl
 
@@ -78,7 +79,7 @@ def header_separator(header: str, separator: str) -> str:
 
 def check_names(names: list[str], shown: str) -> None:
     """Refuse column names that occur twice."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         listed = ", ".join(repr(name) for name in twice[:5])
         raise InputError(f"{shown} has column names that occur more than once: {listed}")
 

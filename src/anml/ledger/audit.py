@@ -5,6 +5,7 @@ And that nothing lies in the database which could answer in the place of the led
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cache
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from anml.core.canonical import Tree, sha256
-from anml.core.errors import IntegrityError
+from anml.core.errors import InputError, IntegrityError
 from anml.ledger import checkpoint, reading
 from anml.ledger.keys import KeyRing
 from anml.ledger.log import stamp
@@ -50,6 +51,17 @@ def verify(
     return Findings(len(found.hashes), Tree(found.hashes).root, found.problems)
 
 
+@contextmanager
+def undamaged() -> Iterator[None]:
+    """What no ledger writes, in one sentence: whoever writes to the file may put anything anywhere."""
+    try:
+        yield
+    except (UnicodeDecodeError, TypeError) as error:
+        said = f"the ledger's file is damaged: it holds what no ledger writes ({error})"
+        raise InputError(said) from None
+
+
+@undamaged()
 def read(
     connection: sa.Connection, public: bytes | None, now: datetime | None, known: Reading | None = None,
     *, own: bool = False, ring: KeyRing | None = None,

@@ -184,8 +184,9 @@ def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
 
 def _write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write a file that was not there: whole or not at all, and never through a link somebody planted."""
+    taken = InputError(f"{path} exists already; a key is never overwritten")
     if path.exists():
-        raise InputError(f"{path} exists already; a key is never overwritten")
+        raise taken
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     with one_sentence(f"the key {path} cannot be written"):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -194,6 +195,24 @@ def _write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            draft.rename(path)
+            _name_new(draft, path)
+        except FileExistsError:
+            raise taken from None
         finally:
             draft.unlink(missing_ok=True)
+
+
+def _name_new(draft: Path, path: Path) -> None:
+    """Give a draft its name, unless somebody took it meanwhile: a rename alone would write over their key."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Sticks and some shares have no links: there the name is taken first, by an empty file of our own.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            draft.rename(path)
+        except OSError:
+            path.unlink()
+            raise

@@ -44,6 +44,10 @@ class Event(NamedTuple):
     root: str = ""
 
 
+# Of each field of an event, in their order.
+KINDS = (int, str, str, str, str, dict, str, tuple, str, bytes, str, str, int, str)
+
+
 def check_balanced(postings: Iterable[Posting], where: str) -> None:
     """Every entry sums to zero in each currency."""
     sums: dict[str, int] = {}
@@ -76,7 +80,11 @@ def decode(entry: bytes, hashed: bytes) -> Event:
     """The reverse of `encode`."""
     fields = json.loads(entry.decode())
     lines = tuple(Posting(*line) for line in fields.pop("postings"))
-    return Event(**fields, postings=lines, hash=hashed)
+    made = Event(**fields, postings=lines, hash=hashed)
+    # Whoever writes to the file may put a list in the place of a name, and nothing further on expects that.
+    if tuple(map(type, made)) != KINDS or any(tuple(map(type, line)) != (str, str, int) for line in lines):
+        raise TypeError("a field of the entry is of another kind")
+    return made
 
 
 def newest(connection: sa.Connection) -> tuple[int, bytes, str]:

@@ -119,10 +119,36 @@ def test_an_older_checkpoint_from_the_future_is_refused(lived):
 @pytest.mark.parametrize(
     "error", [TypeError("'<' not supported"), UnicodeDecodeError("utf-8", b"\xe7", 0, 1, "odd")]
 )
-def test_a_file_that_holds_what_no_ledger_writes_is_said(world, monkeypatch, error):
+def test_a_file_that_holds_what_no_ledger_writes_is_said(world, tmp_path, monkeypatch, error):
     def damaged(*_):
         raise error
 
-    monkeypatch.setattr(verify_module.audit, "verify", damaged)
-    with pytest.raises(InputError, match="the ledger's file is damaged: it holds what no ledger writes"):
-        verify_module.verify(world.ledger)
+    monkeypatch.setattr(verify_module.audit, "strangers", damaged)
+    for command in (verify, sign_checkpoint, lambda ledger: watch(ledger, tmp_path)):
+        with pytest.raises(InputError, match="the ledger's file is damaged: it holds what no ledger writes"):
+            command(world.ledger)
+
+
+@pytest.mark.parametrize(
+    "change", [{"at": 5}, {"key": []}, {"kind": {}}, {"subject": []}, {"postings": [[[], "EUR", 1]]}]
+)
+def test_an_entry_of_other_kinds_is_a_problem_for_all_who_read(world, tmp_path, change):
+    """Also for a watch that saw the log end right before it."""
+    last, folder = world.size(), tmp_path / "watch"
+    folder.mkdir()
+    watch(world.ledger, folder)
+    world.register("test", ["x"])
+    with world.ledger.engine.begin() as connection:
+        guards = sa.text("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for name in connection.scalars(guards).all():
+            connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        which = schema.event.c.seq == last + 1
+        entry = json.loads(connection.scalar(sa.select(schema.event.c.entry).where(which)))
+        damaged = json.dumps(entry | change).encode()
+        connection.execute(sa.update(schema.event).where(which).values(entry=damaged))
+    world.ledger.memory.clear()
+    for found in (verify(world.ledger), watch(world.ledger, folder)):
+        assert f"entry {last + 1} cannot be read" in found.problems
+    assert len(list(folder.iterdir())) == 1
+    with pytest.raises(IntegrityError, match="nothing is signed of a ledger that does not verify"):
+        sign_checkpoint(world.ledger)

@@ -112,3 +112,41 @@ def test_this_process_gives_results_in_order_one_slice_at_a_time():
     assert next(results) == (0, "s")
     assert begun == [0]
     assert list(results) == [(1, "s"), (2, "s")]
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "npy", "csv", "parquet", "folder"])
+def test_an_unfinished_run_is_not_gone_on_with_by_other_predictions(tmp_path, kind):
+    frame, predictions = crowd()
+    other = predictions.copy()
+    other[len(other) // 2] = other[len(other) // 2, ::-1]
+    data = written(frame, tmp_path / "data", 450)
+
+    def killed(_work, _slices, *_shared):
+        raise RuntimeError("killed")
+
+    def given(values):
+        table, place = pl.DataFrame(values, schema=["c0", "c1", "c2"]), tmp_path / f"beside.{kind}"
+        if kind in ("array", "frame"):
+            return values if kind == "array" else table
+        if kind == "npy":
+            np.save(place, values)
+        elif kind == "csv":
+            table.write_csv(place)
+        elif kind == "parquet":
+            table.write_parquet(place)
+        else:
+            place.mkdir(exist_ok=True)
+            table.write_parquet(place / "0.parquet")
+        return place
+
+    for values in (predictions, predictions):
+        with pytest.raises(RuntimeError, match="killed"):
+            audit_slices(data, asked(True, given(values)), tmp_path / "out", killed, rows=400)
+    with pytest.raises(InputError, match=r"\.out-work holds an unfinished run of other data"):
+        audit_slices(data, asked(True, given(other)), tmp_path / "out", killed, rows=400)
+
+
+def test_predictions_that_are_not_there_are_named(tmp_path):
+    data = written(crowd()[0], tmp_path / "data", 450)
+    with pytest.raises(InputError, match=r"predictions file 'none\.csv' does not exist"):
+        audit_slices(data, asked(True, tmp_path / "none.csv"), tmp_path / "out", local, rows=400)

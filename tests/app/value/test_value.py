@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import anml
 from anml.app.value.multipliers import read_multipliers
@@ -134,6 +134,7 @@ def test_copies_are_said_and_belong_to_who_was_first():
         ({"method": "shapely"}, "unknown method 'shapely'"),
         ({"model": "forest"}, "unknown model 'forest'"),
         ({"model": 3}, "or have fit and predict, got 3"),
+        ({"model": LinearRegression()}, "classifier where labels are classes, got LinearRegression"),
         ({"metric": "r2"}, "unknown metric of classification 'r2'"),
         ({"metric": max}, "goes with an estimator of your own"),
         ({"budget": 3}, "budget must be at least 16"),

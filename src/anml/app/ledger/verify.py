@@ -30,12 +30,7 @@ def verify(ledger: Ledger, checkpoints: Sequence[Checkpoint] = (), public: bytes
     """Every problem of the ledger; with its keys at hand, every attestation's own signature too."""
     known = public if public is not None or ledger.keys is None else ledger.ring.public
     with ledger.read() as connection:
-        try:
-            return audit.verify(connection, checkpoints, known, ledger.clock(), ledger.keys)
-        except (UnicodeDecodeError, TypeError) as error:
-            # Whoever writes to the file may put anything anywhere, and so may a failing disk.
-            said = f"the ledger's file is damaged: it holds what no ledger writes ({error})"
-            raise InputError(said) from None
+        return audit.verify(connection, checkpoints, known, ledger.clock(), ledger.keys)
 
 
 @contextmanager
@@ -90,7 +85,8 @@ def watch(ledger: Ledger, folder: Path) -> Findings:
         if reading.hashes:
             for one in seen:
                 problems += audit.checkpoint_problems(one, reading.hashes, reading.state.staff.origin)
-            problems += _dated_back(reading, {path.name for path in older})
+            # What cannot be read has no date.
+            problems += [] if reading.problems else _dated_back(reading, {path.name for path in older})
     tree, now = Tree(reading.hashes), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
         kept = folder / f"{len(tree):012d}-{now}-{tree.root.hex()[:16]}.txt"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -31,9 +32,10 @@ from anml.core.errors import InputError, one_sentence
 from anml.core.people.judge import judge, wrong_share
 from anml.core.progress import Progress
 from anml.core.words import counted
+from anml.intake.beside import numbers_hash, read_numbers
 from anml.intake.columns import Columns, key_columns
 from anml.intake.labels import guess_task
-from anml.intake.tables import joint_hash, parquet_files
+from anml.intake.tables import Table, joint_hash, parquet_files
 
 WriteReport = Callable[[Audited, Path], None]
 
@@ -85,6 +87,18 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _digest_beside(source: Any, what: str) -> str | None:
+    """A digest of what was given beside the table, if anything was."""
+    if source is None:
+        return None
+    if isinstance(source, str | Path) and (place := Path(source).expanduser()).exists():
+        # Of the content, as of the table's own files: all of it is read anyway, more than once.
+        with one_sentence(f"{what} file {place.name!r} cannot be read"):
+            return joint_hash([_digest(path) for path in parquet_files(place) or [place]])
+    read = read_numbers(source, what)
+    return read.sha256 if isinstance(read, Table) else numbers_hash(read)
+
+
 def columns_of(first: Slice, request: Request) -> Columns:
     """Which column is what, by the first rows."""
     piece = first.pieces[0]
@@ -99,10 +113,10 @@ def columns_of(first: Slice, request: Request) -> Columns:
 
 def open_run(out: Path, digests: list[str], request: Request, slices: list[Slice]) -> Path:
     """A folder for the work, beside that of the run; or the one that holds an unfinished run of the same."""
-    beside = [str(each) for each in (request.predictions, request.embeddings) if isinstance(each, str | Path)]
+    check_folder(out)
+    beside = {what: _digest_beside(getattr(request, what), what) for what in ("predictions", "embeddings")}
     about = {"files": digests, "slices": len(slices), "request": repr(request), "beside": beside}
     about["versions"] = versions()
-    check_folder(out)
     work = out.resolve().with_name(f".{out.resolve().name}-work")
     plan = work / "plan.json"
     if plan.is_file():

@@ -210,6 +210,9 @@ def _utility(
     def score(truth: Array, said: Array) -> float:
         if metric is None:
             return float(asked.metric(truth, said))
+        if task == "classification" and said.dtype.kind not in "iu":
+            got = f"got {type(asked.model).__name__}, which predicts values of type {said.dtype}"
+            raise InputError(f"model must be a classifier where labels are classes, {got}")
         outputs = np.eye(classes)[said] if task == "classification" else said[:, None]
         return float(metric(truth, outputs[None])[0])
 
