@@ -40,6 +40,27 @@ def test_a_list_is_printed_or_written_and_says_what_it_gains(anml, folder, tmp_p
     assert (tmp_path / "look.csv").read_text(encoding="utf-8") == printed.out
 
 
+def test_a_second_report_shows_the_texts_as_the_first_does(anml, tmp_path):
+    words = {
+        "good": "a fine day with sun and a warm wind number {}",
+        "bad": "rain and mud all over again, number {}",
+    }
+    truth = ["good", "bad"] * 60
+    label = ["good" if i % 9 == 0 else each for i, each in enumerate(truth)]
+    texts = [words[each].format(i) for i, each in enumerate(truth)]
+    who = [f"p{i % 4}" for i in range(120)]
+    pl.DataFrame({"text": texts, "label": label, "annotator": who}).write_csv(tmp_path / "data.csv")
+    package.audit(tmp_path / "data.csv", compare=False).save(tmp_path / "run")
+    first = anml("relabel", tmp_path / "run", "--top", 2, "--out", tmp_path / "look.csv")
+    assert first.code == 0, first.err
+    rows = pl.read_csv(tmp_path / "look.csv").with_columns(new_label=pl.col("suggested"))
+    rows.write_csv(tmp_path / "back.csv")
+    ran = anml("relabel", tmp_path / "run", "--apply", tmp_path / "back.csv", "--out", tmp_path / "next")
+    assert ran.code == 0, ran.err
+    for name in ("run", "next"):
+        assert "rain and mud all over again" in (tmp_path / name / "report.html").read_text(), name
+
+
 def test_json_has_the_rows(anml, folder):
     found = json.loads(anml("relabel", folder / "run", "--top", 3, "--json").out)
     assert found["items"] == len(found["rows"]) == 3

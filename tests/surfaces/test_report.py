@@ -463,7 +463,7 @@ class TestWho:
 
     def test_cannot_tell_is_said_by_name_and_with_what_would_help(self, result):
         found = believed(people(result, member_4=UNSURE), rows=9)
-        said = "Cannot tell how reliable 1 of 5 contributors are: member-4 gives too little to judge by."
+        said = "Cannot tell how reliable 1 of 5 contributors is: member-4 gives too little to judge by."
         assert told(who(found)) == ["Nobody is accused.", said]
         page = Page(render_report(found))
         # Ten labels would do, and there are nine.

@@ -10,7 +10,7 @@ from anml.core.domain import BOXES, GRADES, PREFERENCE, SPANS
 from anml.core.people.verdicts import ENOUGH_ROWS, FALSE_DISCOVERIES
 from anml.core.people.words import ACCUSED, GUESSING, LESS, RELIABLE, UNSURE
 from anml.core.words import counted
-from anml.surfaces.names import names_listed, shortened
+from anml.surfaces.names import names_listed, percent, shortened
 
 # Of somebody who answers without looking: above this share of one label, it is always that one.
 ALWAYS = 0.9
@@ -108,7 +108,9 @@ def less_reliable(result: Audited) -> list[Sentence]:
     does = {name: f"; {found.one}" for name, found in findings(result).items()}
 
     def one(row: dict[str, Any]) -> str:
-        share = f"{row['quality']:.0%} of the {are_right(result)}, where others get {row['others']:.0%}"
+        share = (
+            f"{percent(row['quality'])} of the {are_right(result)}, where others get {percent(row['others'])}"
+        )
         return f"is less reliable: {share}{does.get(row['contributor'], '')}."
 
     less = result.contributors.filter(pl.col("verdict") == LESS)
@@ -124,7 +126,7 @@ def best(result: Audited) -> list[Sentence]:
         return []
     low = float(people["quality"].min())  # type: ignore[arg-type]
     rest = "is among your best" if people.height == 1 else "are among your best"
-    share = f"{low:.0%}" if people.height == 1 else f"{low:.0%} or more"
+    share = percent(low) if people.height == 1 else f"{percent(low)} or more"
     return [Sentence(_named(people["contributor"].to_list()), f"{rest}: {share} of the {are_right(result)}.")]
 
 
@@ -152,7 +154,8 @@ def cannot_tell(result: Audited) -> list[Sentence]:
         return []
     if len(unsure) == people:
         return [Sentence("", f"Cannot tell how reliable any of the {people:,} contributors is.")]
-    told = f"Cannot tell how reliable {len(unsure):,} of {people:,} contributors are"
+    are = "is" if len(unsure) == 1 else "are"
+    told = f"Cannot tell how reliable {len(unsure):,} of {people:,} contributors {are}"
     if len(unsure) > MOST_NAMES:
         return [Sentence("", f"{told}.")]
     alike = _alike(open_reasons(result))
@@ -182,7 +185,7 @@ def _left_open(row: dict[str, Any], what: str) -> Finding:
     # An interval that says nothing is no reason.
     if high >= row["others"] and (low > row["others"] / 2 or high - low > 0.5):
         return UNCONFIRMED
-    between, others = f"{low:.0%} to {high:.0%}", f"{row['others']:.0%}"
+    between, others = f"{percent(low)} to {percent(high)}", percent(row["others"])
     rest = f"{between} of the {what}, where others get {others}"
     return _does("has", "have", rest, f"{between} right, others {others}")
 

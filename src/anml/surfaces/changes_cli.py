@@ -76,7 +76,10 @@ def sentences(found: "RunChanges") -> list[str]:
     if new or gone:
         said.append(f"{counted(new, 'contributor is', 'contributors are')} new, {gone:,} gave no labels.")
     if not found.shared:
-        return [*said, "The runs have no row in common, so rows cannot be compared."]
+        return [
+            *said,
+            "Rows cannot be compared: the runs are of two files, with no item and contributor in common.",
+        ]
     other = found.rows.height - found.mended
     were, look = ("was" if found.mended == 1 else "were"), ("looks" if other == 1 else "look")
     mended = f"{found.mended:,} of {found.shared:,} labels that both runs have {were} mended"

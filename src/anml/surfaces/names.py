@@ -30,4 +30,9 @@ def chance(p: float) -> str:
     return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 
+def percent(share: float) -> str:
+    """A share in per cent, rounded as tables round it to two digits: 0.765 is 0.77 and 77% everywhere."""
+    return f"{float(f'{share:.2f}'):.0%}"
+
+
 _TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

@@ -5,14 +5,15 @@ from typing import Annotated
 
 from anml.app import people
 from anml.app.files import check_place, write_file
+from anml.core.errors import InputError
 from anml.core.people.words import ACCUSED, LESS, RELIABLE
 from anml.core.words import counted, listed
 from anml.surfaces.audit_options import Json
 from anml.surfaces.ledger_common import columns
-from anml.surfaces.names import printable, shortened
+from anml.surfaces.names import percent, printable, shortened
 from anml.surfaces.options import RunFolder, arg, opt
 
-NAME, MOST_CONFUSED = 40, 5
+NAME, MOST_CONFUSED, PAGES = 40, 5, (".html", ".htm")
 
 
 def person(
@@ -26,6 +27,8 @@ def person(
 
     if out is not None:
         check_place(out)
+        if out.suffix.lower() not in PAGES:
+            raise InputError(f"{out.name} would be no {out.suffix or 'page'} file: name it .html")
     found = people.person.person_of(run, who)
     if out is not None:
         write_file(out, render_person(found))
@@ -37,7 +40,7 @@ def person(
         print(printable(sentence))
     if not found.classes.is_empty():
         rows = [tuple(each.values()) for each in _classes(found)]
-        print("\n".join(columns(("label", "rows", "right", "others"), rows)))
+        print("\n".join(columns(("likely label", "rows", "right", "others"), rows)))
     if out is not None:
         print(f"Page: {out}")
 
@@ -50,9 +53,9 @@ def sentences(found: "people.person.Portrait") -> list[str]:
     # Of comparisons, what counts is that somebody looked.
     what, right = ("choice", "were made by looking") if "discrimination" in about else ("label", "are right")
     said = [
-        f"About {about['quality']:.0%} ({about['quality_low']:.0%} to {about['quality_high']:.0%}) of "
-        f"{counted(about['rows'], what)} by {name} {right}; others get {about['others']:.0%} on comparable "
-        "rows."
+        f"About {percent(about['quality'])} ({percent(about['quality_low'])} to "
+        f"{percent(about['quality_high'])}) of {counted(about['rows'], what)} by {name} {right}; others get "
+        f"{percent(about['others'])} on comparable rows."
     ]
     said += [f"{name}: {habits}."] if (habits := about.get("habits")) else []
     well = found.classes.filter(found.classes["right"] >= found.classes["others"])["label"]

@@ -9,6 +9,7 @@ from anml.app.audit.audit import audit_table
 from anml.app.audit.data_warnings import (
     copied,
     one_voice,
+    spelled_alike,
     supplied_by_one,
     with_copies,
     with_time_spent,
@@ -61,6 +62,23 @@ class TestLabelsThatAreCopied:
 
     def test_wrong_each_in_a_way_of_his_own_is_no_copy(self):
         assert one_voice(*self.crowd(copied=False)) == []
+
+
+class TestSpelling:
+    def test_capitals_alone_are_told(self):
+        assert spelled_alike(["Billing", "account", "billing"]) == [
+            "labels “Billing” and “billing” differ in capitals only, and count as different"
+        ]
+        assert spelled_alike(["0", "1", "billing", "bill"]) == []
+
+    def test_many_are_counted(self):
+        assert spelled_alike([*"abcdef", *"ABCDE"])[-1] == "2 more labels like that"
+
+    def test_an_audit_warns(self):
+        labels = ["Well", "well", "ill", "ill"] * 30
+        frame = pl.DataFrame(features(n=120)).with_columns(label=pl.Series(labels))
+        warned = audit_table(frame, Request(label="label", compare=False))[0].warnings
+        assert any("“Well” and “well” differ in capitals only" in each for each in warned)
 
 
 class TestCopies:

@@ -105,6 +105,15 @@ def test_folder_is_refused_before_the_work(tmp_path):
             check_folder(tmp_path / "full" / below)
 
 
+def test_folder_with_the_name_of_a_file_is_refused_unless_it_is_there(tmp_path):
+    for name in ("report.html", "x.XLSX", "labels.csv"):
+        with pytest.raises(InputError, match=r"is a folder of files; name it without \."):
+            check_folder(tmp_path / name)
+    (tmp_path / "old.json").mkdir()
+    assert check_folder(tmp_path / "old.json") is None
+    assert check_folder(tmp_path / "week.3") is None
+
+
 def test_folder_that_is_empty_new_or_a_run_is_taken(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "run").mkdir()

@@ -49,6 +49,7 @@ class TestAnswers:
         [
             ("a.csv", "row,new_label\n0,\n", "has no answer to an item of this run"),
             ("a.csv", "row,new_label\n7,good\n", "answers row 7, which this run does not have"),
+            ("a.csv", "row,new_label\n0,good\n1,bad\n0,bad\n", "answers row 0 twice, 'good' and 'bad'"),
             ("a.csv", "row,label\n0,good\n", "has no column 'new_label'"),
             ("a.json", "[3]", "is not a list of tasks or records"),
             ("a.json", "[]", "has no answer to an item"),
@@ -60,6 +61,10 @@ class TestAnswers:
         with pytest.raises(AnmlError, match=re.escape(said)) as refused:
             self.answers(tmp_path / name, "label_studio.json")
         assert "\n" not in str(refused.value)
+
+    def test_the_same_answer_twice_is_one(self, tmp_path):
+        (tmp_path / "a.csv").write_text("row,new_label\n1,good\n1, good\n1,\n")
+        assert self.answers(tmp_path / "a.csv", "label_studio.json") == {1: ("good", "")}
 
     def test_a_filled_table(self, tmp_path):
         (tmp_path / "a.csv").write_text("row,new_label,text\n1,good,x\n2,,y\n")

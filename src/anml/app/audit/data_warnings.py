@@ -32,7 +32,7 @@ NO_COPIES = pl.DataFrame(schema={"contributor": pl.String, "copies": pl.UInt32, 
 def look_at_data(prepared: Prepared) -> tuple[pl.DataFrame, list[str]]:
     """Whose rows are mostly copies, and what else is to be said of rows before anybody is judged by them."""
     who = prepared.contributor
-    said: list[str] = []
+    said = spelled_alike(prepared.classes) if prepared.task == "classification" else []
     if who is None or len(np.unique(who)) < 2:
         return NO_COPIES, said
     if prepared.task == "classification":
@@ -57,6 +57,16 @@ def with_time_spent(people: pl.DataFrame, samples: pl.DataFrame, frame: pl.DataF
     spent = frame[name].cast(pl.Float64)[samples["row"].to_numpy()]
     medians = samples.select("contributor", seconds=spent).group_by("contributor").agg(pl.median("seconds"))
     return people.join(medians, on="contributor", how="left", maintain_order="left")
+
+
+def spelled_alike(classes: Sequence[str]) -> list[str]:
+    """Classes that differ in nothing but capitals: each is a class of its own, so who writes one is wrong."""
+    spelled: dict[str, list[str]] = {}
+    for name in classes:
+        spelled.setdefault(str(name).casefold(), []).append(f"“{name}”")
+    alike = [listed(names) for names in spelled.values() if len(names) > 1]
+    said = [f"labels {names} differ in capitals only, and count as different" for names in alike]
+    return _first(said, "label", "labels", "like that")
 
 
 def supplied_by_one(y: Ints, classes: Sequence[str], who: Names) -> list[str]:

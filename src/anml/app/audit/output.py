@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from anml.app.audit.result import Audited
 
 RECORD = "run.json"
+# Endings of a file: whoever asks for one would look for it in vain in a folder of that name.
+FILES = (".html", ".htm", ".csv", ".xlsx", ".json", ".parquet", ".pdf")
 # What reputation and money rest on; the record holds the hash of each.
 HASHED = ("samples.parquet", "samples/part-*.parquet", "contributors.csv")
 
 
 def check_folder(folder: Path, record: str = RECORD) -> None:
     """Say before the work begins that a folder cannot be written; runs replace runs, and nothing else."""
+    if folder.suffix.lower() in FILES and not folder.exists():
+        raise InputError(f"the output {folder} is a folder of files; name it without {folder.suffix}")
     with one_sentence(f"the output folder {folder} cannot be made"):
         first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
     if not first.is_dir():

@@ -9,6 +9,7 @@ from anml.app.audit.runs import read_contributors, read_run
 from anml.app.relabel.queue import Found, of_run
 from anml.app.relabel.rounds import source_of
 from anml.core.errors import AnmlError, InputError
+from anml.core.people.words import ACCUSED
 from anml.core.stats import wilson
 
 MOST_EXAMPLES = 20
@@ -46,7 +47,7 @@ def person_of(folder: Path, who: str) -> Portrait:
     confused = wrong.filter(other).group_by("suggested", "label").agg(rows=pl.len())
     return Portrait(
         row.to_dicts()[0],
-        _classes(samples, who),
+        _classes(_unless_accused(samples, table, who), who),
         confused.sort("rows", "suggested", "label", descending=[True, False, False]),
         _weeks(theirs),
         _examples(of_run(folder), folder, wrong.sort("p_correct", "row").head(MOST_EXAMPLES)),
@@ -58,8 +59,14 @@ def _with_interval(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(low=pl.Series(low, dtype=pl.Float64), high=pl.Series(high, dtype=pl.Float64))
 
 
+def _unless_accused(samples: pl.DataFrame, table: pl.DataFrame, who: str) -> pl.DataFrame:
+    """Rows of one and of the others to measure by: `others` of their line leaves the accused out, too."""
+    accused = table.filter(pl.col("verdict").is_in(ACCUSED) & (pl.col("contributor") != who))
+    return samples.filter(~pl.col("contributor").is_in(accused["contributor"].implode()))
+
+
 def _classes(samples: pl.DataFrame, who: str) -> pl.DataFrame:
-    """By the likely label of a row: the share of right labels of one, and of all others together."""
+    """By the likely label of a row: the share of right labels of one, and of the others together."""
     known, own = samples.drop_nulls("suggested"), pl.col("contributor") == who
     p = pl.col("p_correct")
     figures = {"rows": own.sum(), "right": p.filter(own).mean(), "others": p.filter(~own).mean()}

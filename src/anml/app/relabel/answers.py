@@ -37,8 +37,11 @@ def read_answers(file: Path, source: Source, samples: pl.DataFrame, kind: str = 
                 raise InputError(f"{file.name} has no column {name!r}: it is not a list of `anml relabel`")
         who = next((as_text(frame[name]).to_list() for name in (BY, ASKED) if name in frame.columns), None)
         given = zip(frame["row"], as_text(frame[NEW_LABEL]), who or [None] * frame.height, strict=True)
-        told = ((row, label.strip(), by) for row, label, by in given if label and label.strip())
-        filled = {row: NewLabel(label, by or NOBODY) for row, label, by in told}
+        filled: dict[int, NewLabel] = {}
+        for row, label, by in ((row, label.strip(), by) for row, label, by in given if label):
+            if label and filled.setdefault(row, NewLabel(label, by or NOBODY)).label != label:
+                both = f"{filled[row].label!r} and {label!r}"
+                raise InputError(f"{file.name} answers row {row} twice, {both}; leave one of them")
         if other := filled.keys() - set(samples["row"]):
             first = next(row for row in filled if row in other)
             raise InputError(f"{file.name} answers row {first}, which this run does not have")

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from anml.app.audit.audit import audit_table
+from anml.app.audit.media import Media, audit_media
 from anml.app.audit.request import Request
 from anml.app.audit.result import Audited
 from anml.app.audit.runs import Run, read_run
@@ -82,7 +82,7 @@ def apply_answers(
     if source.shape is not None:
         result = audit_shape(source._replace(table=table), replace(asked, **named), progress)
     else:
-        result, _, _ = audit_table(table, replace(asked, **named), test=test, progress=progress)
+        result = audit_media(table, replace(asked, **named), Media(), test=test, progress=progress)
     earlier: list[Round] = read_rounds(folder, found.data["answers"]) if "answers" in found.data else []
     text = rounds_file([*earlier, (kind, answers)])
     this = _round(found, answers, kind, prices or Prices())
