@@ -20,7 +20,10 @@ def test_the_command_prints_writes_and_shows_the_same(anml, weeks, tmp_path):
     assert ran.code == 0, ran.err
     assert ran.out.startswith("dan (")
     assert "worse than before, beyond chance." in ran.out
-    assert "the runs are of two files, with no item and contributor in common" in ran.out
+    assert (
+        "the runs are of two files, with no item and contributor in common; `anml audit --item` names items."
+        in ran.out
+    )
     page = (tmp_path / "out" / "changes.html").read_text()
     assert "worse than before, beyond chance." in page
     assert "<script" not in page

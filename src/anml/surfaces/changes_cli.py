@@ -76,10 +76,8 @@ def sentences(found: "RunChanges") -> list[str]:
     if new or gone:
         said.append(f"{counted(new, 'contributor is', 'contributors are')} new, {gone:,} gave no labels.")
     if not found.shared:
-        return [
-            *said,
-            "Rows cannot be compared: the runs are of two files, with no item and contributor in common.",
-        ]
+        why = "the runs are of two files, with no item and contributor in common"
+        return [*said, f"Rows cannot be compared: {why}; `anml audit --item` names items."]
     other = found.rows.height - found.mended
     were, look = ("was" if found.mended == 1 else "were"), ("looks" if other == 1 else "look")
     mended = f"{found.mended:,} of {found.shared:,} labels that both runs have {were} mended"
