@@ -490,6 +490,14 @@ class TestWho:
         found = believed(found, rows=rows, quality_low=low, quality_high=high)
         assert told(cannot_tell(found)) == [f"Cannot tell how reliable 2 of 5 contributors are: {says}."]
 
+    def test_who_is_left_open_is_told_what_looks_wrong(self, result):
+        found = relabelled(people(result, member_4=UNSURE), "member-4", "kind 2", "kind 1")
+        found = believed(found, rows=40, quality_low=0.5, quality_high=0.7)
+        assert told(cannot_tell(found)) == [
+            "Cannot tell how reliable 1 of 5 contributors is: member-4 has 50% to 70% of the labels right, "
+            "where others get 90%, and takes “kind 1” for “kind 2”."
+        ]
+
     def test_who_is_less_reliable_is_told_so_beside_the_others(self, result):
         found = relabelled(people(result, member_4=LESS), "member-4", "kind 2", "kind 1")
         found = believed(found, quality=0.62, quality_low=0.5, others=0.9)

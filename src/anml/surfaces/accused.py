@@ -174,11 +174,12 @@ def open_reasons(result: Audited) -> dict[str, Finding]:
     """Why each of those who are left open is left open."""
     people = result.contributors
     unsure = people if people.is_empty() else people.filter(pl.col("verdict") == UNSURE)
-    what = are_right(result).replace(" were", "").replace(" are", "")
-    return {row["contributor"]: _left_open(row, what) for row in unsure.iter_rows(named=True)}
+    what, does = are_right(result).replace(" were", "").replace(" are", ""), _mistakes(result, unsure)
+    rows = unsure.iter_rows(named=True)
+    return {row["contributor"]: _left_open(row, what, does.get(row["contributor"])) for row in rows}
 
 
-def _left_open(row: dict[str, Any], what: str) -> Finding:
+def _left_open(row: dict[str, Any], what: str, does: Finding | None) -> Finding:
     if row["rows"] < ENOUGH_ROWS:
         return TOO_LITTLE
     low, high = row["quality_low"], row["quality_high"]
@@ -186,8 +187,19 @@ def _left_open(row: dict[str, Any], what: str) -> Finding:
     if high >= row["others"] and (low > row["others"] / 2 or high - low > 0.5):
         return UNCONFIRMED
     between, others = f"{percent(low)} to {percent(high)}", percent(row["others"])
-    rest = f"{between} of the {what}, where others get {others}"
-    return _does("has", "have", rest, f"{between} right, others {others}")
+    rest, short = f"{between} of the {what}, where others get {others}", f"{between} right, others {others}"
+    if does is None:
+        return _does("has", "have", rest, short)
+    return Finding(f"has {rest}, and {does.one}", f"have {rest}, and {does.many}", f"{short}; {does.one}")
+
+
+def _mistakes(result: Audited, people: pl.DataFrame) -> dict[str, Finding]:
+    """What each of these people mostly gets wrong, where that is one thing."""
+    if result.task != "classification" or people.is_empty():
+        return {}
+    theirs = result.samples.filter(pl.col("contributor").is_in(people["contributor"].implode()))
+    wrong = theirs.filter(pl.col("suggested") != pl.col("label"))
+    return _errs_on(theirs) | _confused(wrong) | _by_shape(result, people)
 
 
 def findings(result: Audited) -> dict[str, Finding]:
@@ -195,12 +207,8 @@ def findings(result: Audited) -> dict[str, Finding]:
     accused = result.contributors.filter(pl.col("verdict").is_in([*ACCUSED, LESS]))
     if accused.is_empty():
         return {}
-    theirs = result.samples.filter(pl.col("contributor").is_in(accused["contributor"].implode()))
-    classes = result.task == "classification"
-    usual = _most_common(theirs, "label") if classes else {}
-    wrong = theirs.filter(pl.col("suggested") != pl.col("label")) if classes else theirs.clear()
-    confused = (_confused(wrong) if classes else {}) | _by_shape(result, accused)
-    errs = _errs_on(theirs) if classes else {}
+    does = _mistakes(result, accused) or _by_shape(result, accused)
+    usual = _most_common(result.samples, "label") if result.task == "classification" else {}
     found = {}
     for name, verdict in accused.select("contributor", "verdict").iter_rows():
         if verdict == GUESSING and result.kind not in PLACED:
@@ -208,10 +216,9 @@ def findings(result: Audited) -> dict[str, Finding]:
             always = _does("always answers", "always answer", _quoted(label[0]))
             found[name] = always if share > ALWAYS else NO_BETTER
         elif verdict == LESS and result.kind != PREFERENCE:
-            what = confused.get(name) or errs.get(name)
-            found |= {} if what is None else {name: what}
+            found |= {name: does[name]} if name in does else {}
         else:
-            found[name] = confused.get(name) or errs.get(name) or CONTRADICTS_OTHERS
+            found[name] = does.get(name, CONTRADICTS_OTHERS)
     return found
 
 
