@@ -205,7 +205,9 @@ def judged_by(
         stands.below(guessed[:, None] + verdicts.WELL_BELOW * above),
         found.rows,
     )
-    covered = np.ones(len(guessed), dtype=bool) if covered is None else covered
+    if covered is None:
+        # Who is the only one cannot be compared with anybody, but with what is known.
+        covered = (found.known * found.rows >= verdicts.ENOUGH_ROWS) | (len(guessed) > 1)
     words, false = verdicts.decide(chances, blind, covered, mirror, spared)
     mean, (low, high) = shares @ GRID, worth.interval(shares)
     kappa, kappa_low, kappa_high = (kappa_of(x, guessed) for x in (mean, low, high))
