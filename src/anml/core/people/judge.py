@@ -205,14 +205,14 @@ def judged_by(
         stands.below(guessed[:, None] + verdicts.WELL_BELOW * above),
         found.rows,
     )
+    # Of who is alone so many rows must be known that nobody else is needed.
+    lacking = verdicts.ENOUGH_ROWS - np.rint(found.known * found.rows).astype(np.int64)
     if covered is None:
         # Who is the only one cannot be compared with anybody, but with what is known.
-        covered = (found.known * found.rows >= verdicts.ENOUGH_ROWS) | (len(guessed) > 1)
+        covered = (lacking <= 0) | (len(guessed) > 1)
     words, false = verdicts.decide(chances, blind, covered, mirror, spared)
     mean, (low, high) = shares @ GRID, worth.interval(shares)
     kappa, kappa_low, kappa_high = (kappa_of(x, guessed) for x in (mean, low, high))
-    # Of who is alone so many rows must be known that nobody else is needed.
-    lacking = np.ceil(verdicts.ENOUGH_ROWS - found.known * found.rows).astype(np.int64)
     settled = np.maximum(_settled_by(found, words), np.where(covered, 0, lacking))
     rest = stands.usual(), *_resting_on(found), settled, false
     return Contributor(words, mean, low, high, kappa, kappa_low, kappa_high, *rest)
