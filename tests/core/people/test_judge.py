@@ -296,6 +296,15 @@ class TestAlone:
         assert found.verdict == [says]
         assert found.settled_by[0] == (0 if says == RELIABLE else 10 - known)
 
+    def test_nor_where_it_is_said_that_others_cover_the_rows(self):
+        rng = np.random.default_rng(0)
+        truth, side = rng.integers(0, 2, 200), Side(np.zeros(200, dtype=np.int64))
+        rows, fits, weights = fit_classes(noisy_predictions(truth, 2, 0.9, rng), truth, side)
+        around = Around(np.ones(1, dtype=bool), np.ones(1))
+        found = believe(rows, fits, weights, {}, True, None, around).contributors
+        assert found is not None
+        assert found.verdict == [UNSURE]
+
 
 class TestKnownItems:
     """What is known teaches the fit; how sure a crowd may be is asked of one that it did not teach."""

@@ -207,9 +207,9 @@ def judged_by(
     )
     # Of who is alone so many rows must be known that nobody else is needed.
     lacking = verdicts.ENOUGH_ROWS - np.rint(found.known * found.rows).astype(np.int64)
-    if covered is None:
-        # Who is the only one cannot be compared with anybody, but with what is known.
-        covered = (lacking <= 0) | (len(guessed) > 1)
+    # Who is the only one cannot be compared with anybody, but with what is known.
+    compared = (lacking <= 0) | (len(guessed) > 1)
+    covered = compared if covered is None else covered & compared
     words, false = verdicts.decide(chances, blind, covered, mirror, spared)
     mean, (low, high) = shares @ GRID, worth.interval(shares)
     kappa, kappa_low, kappa_high = (kappa_of(x, guessed) for x in (mean, low, high))
