@@ -14,22 +14,23 @@ endif
 # Small networks are fastest with one thread per process; the commands raise it where it pays.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test quick machines docs bench fuzz kills lint format clean
+.PHONY: demo test test-full machines docs bench fuzz kills lint format clean
 
 demo: $(or $(wildcard $(STAMP)),$(ALONE))
 	$(BIN)/anml demo --out anml-demo
 
-# Neighbours stay together, so that what they share is made once; whoever is done takes over from the other.
+# Neighbouring tests run in one process, which computes once what they share; an idle process takes over others.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
-
-# What a change is most likely to break, in a few minutes: without what is marked slow in tests/conftest.py.
-quick: lint
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
+# All tests: those of `make test`, then those that are marked slow.
+test-full: test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+
 # As other processors compute: what quotes or compares figures of a fit has to hold there as well.
-FITS := tests/docs tests/test_docs.py tests/test_people_stories.py tests/app tests/assess tests/adapters \
-	tests/gradients tests/predictors tests/federated tests/valuation tests/reweight tests/lab tests/surfaces
+FITS := tests/docs tests/test_docs.py tests/test_api.py tests/system tests/cli tests/report tests/review \
+	tests/pipeline tests/engines tests/assessment tests/sklearn tests/torch tests/federated tests/predictors \
+	tests/gradients tests/attribution tests/experiments
 machines: $(STAMP)
 	OPENBLAS_CORETYPE=Prescott ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 \
 		$(BIN)/python -m pytest -n auto --dist worksteal $(FITS)
@@ -43,10 +44,10 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tests/no_data.py
 
-# The reference and the picture of the rooms from the code, then the site; a link that leads nowhere fails.
+# The reference and the picture of the packages from the code, then the site; a link that leads nowhere fails.
 docs: $(STAMP)
 	$(BIN)/python docs/tools/reference.py
-	$(BIN)/python docs/tools/rooms.py
+	$(BIN)/python docs/tools/package_map.py
 	$(BIN)/properdocs build --strict --quiet --config-file mkdocs.yml
 
 bench: $(STAMP)

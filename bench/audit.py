@@ -11,15 +11,15 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import torch
-from bench import row
 
 import anml
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PROFILES
 from anml.core.stats import standardise
-from anml.gradients.crossfit import cross_fit
-from anml.gradients.threads import threads
+from anml.networks.crossfit import cross_fit
+from anml.networks.mlp import softmax
+from anml.networks.threads import limit_threads
+from bench import row
 
 # Rows, and the most that an audit may cost in units of Datalab's cost.
 SIZES, MOST = (1_000, 10_000, 50_000), 1.0
@@ -42,7 +42,7 @@ def audited(x: Floats, y: Ints, who: Ints, *, compare: bool = False) -> tuple[fl
     """CPU seconds of an audit, and what it believes of each label."""
     frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(x.shape[1])]).assign(label=y, who=who)
     start = time.process_time()
-    found = anml.audit(frame, label="label", contributor="who", compare=compare)
+    found = anml.audit(frame, label="label", contributor="who", evaluate=compare)
     return time.process_time() - start, found.samples["p_correct"].to_numpy()
 
 
@@ -51,11 +51,11 @@ def by_datalab(x: Floats, y: Ints) -> tuple[float, Floats]:
     from cleanlab import Datalab
 
     start = time.process_time()
-    inputs, classes = torch.as_tensor(standardise(x), dtype=torch.float32), int(y.max()) + 1
-    with threads(1):
-        fit = cross_fit(inputs, torch.as_tensor(y), "classification", classes, None, PROFILES["default"], 0)
+    inputs, classes = standardise(x), int(y.max()) + 1
+    with limit_threads(1):
+        fit = cross_fit(inputs, y, "classification", classes, None, PROFILES["default"], 0)
         lab = Datalab({"label": y}, label_name="label", verbosity=0)
-        lab.find_issues(features=x, pred_probs=torch.softmax(fit.held_out.double(), dim=1).numpy())
+        lab.find_issues(features=x, pred_probs=softmax(fit.held_out))
     return time.process_time() - start, lab.get_issues("label")["label_score"].to_numpy()
 
 

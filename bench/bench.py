@@ -11,21 +11,22 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anml.assess.assess import Known, SamplePolicy, assess
-from anml.core.domain import Signals
+from anml.assessment.assess import SampleInfo, SamplePolicy, assess
 from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import RECIPES, weigh_signals
-from anml.gradients.batches import Batch, Readout
+from anml.core.types import Signals
+from anml.gradients import mlp as torch_mlp
+from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Widths, initialise, train
 from anml.gradients.modules import exact_factors
-from anml.gradients.scoring import score
-from anml.gradients.threads import threads
-from anml.intake.columns import choose_columns
-from anml.intake.prepare import prepare
-from anml.intake.tables import read_table
+from anml.gradients.threads import limit_threads
+from anml.io.columns import choose_columns
+from anml.io.prepare import prepare
+from anml.io.tables import read_table
+from anml.networks.mlp import LayerWidths, TrainingData, as_data, initialise, train
+from anml.networks.scoring import score
+from anml.signals.reputation import ColdStart
+from anml.signals.temporal import Decay
+from anml.weighting.weigh import RECIPES, compute_sample_weights
 
 EPOCHS = 500
 
@@ -49,7 +50,7 @@ def krum_from_factors() -> bool:
     """Exact Krum of a 784-512-256-10 network at n = 1000: factors against gradients and cdist."""
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(1000, 784, generator=generator), torch.randint(0, 10, (1000,), generator=generator)
-    networks = initialise(Widths(784, (512, 256), 10), [0])
+    networks = torch_mlp.initialise(LayerWidths(784, (512, 256), 10), [0])
     layers: list[torch.nn.Module] = []
     for weight, bias in networks.layers:
         layer = torch.nn.Linear(weight.shape[1], weight.shape[2])
@@ -71,9 +72,9 @@ def krum_from_factors() -> bool:
         found["explicit"] = torch.topk(distance, 10, largest=False).values.sum(1).numpy()
 
     def factors() -> None:
-        found["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], Readout(), len(y)), 10)
+        found["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], GradientSettings(), len(y)), 10)
 
-    with threads(0):
+    with limit_threads(0):
         slow, fast = best_of(2, explicit), best_of(5, factors)
     np.testing.assert_allclose(found["factors"], found["explicit"], rtol=1e-2)
     ratio = slow / fast
@@ -106,18 +107,18 @@ def whole_cost() -> bool:
 
     def anml() -> None:
         found = score(x, noisy, "classification", classes=2)
-        weigh_signals(Signals.of(found.q, v, r), RECIPES["adaptive"])
+        compute_sample_weights(Signals.of(found.q, v, r), RECIPES["adaptive"])
 
     def plain(epochs: int) -> None:
-        networks = initialise(Widths(x.shape[1], (64, 32), 2), [0])
-        inputs = torch.as_tensor((x - x.mean(0)) / np.maximum(x.std(0), 1e-6))
-        data = Data.shared(inputs, torch.as_tensor(noisy), torch.ones(1, len(y)))
-        with threads(1):
+        networks = initialise(LayerWidths(x.shape[1], (64, 32), 2), [0])
+        inputs, targets = as_data((x - x.mean(0)) / np.maximum(x.std(0), 1e-6), noisy)
+        data = TrainingData.shared(inputs, targets, np.ones((1, len(y)), dtype=np.float32))
+        with limit_threads(1):
             train(networks, data, "classification", [0], epochs=epochs)
 
     def evidence() -> None:
         policy = SamplePolicy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
-        assess(x, noisy, "classification", 2, Known(verification=v, reputation=r), policy)
+        assess(x, noisy, "classification", 2, SampleInfo(verification=v, reputation=r), policy)
 
     # Every epoch costs the same, so a tenth of them is timed.
     theirs = best_of(2, lambda: plain(EPOCHS // 10)) * 10
@@ -138,7 +139,7 @@ def combination() -> bool:
     names = ("q", "v", "r", "t", "p_correct")
     signals = Signals.of(**{name: rng.uniform(size=32_561) for name in names})
     slowest = max(
-        best_of(20, lambda recipe=recipe: weigh_signals(signals, recipe))  # type: ignore[misc]
+        best_of(20, lambda recipe=recipe: compute_sample_weights(signals, recipe))  # type: ignore[misc]
         for recipe in RECIPES.values()
     )
     return row(
@@ -155,7 +156,7 @@ def peak_of_scoring(n: int) -> float:
 import numpy as np, re
 from pathlib import Path
 from anml.core.profile import PROFILES
-from anml.gradients.scoring import score
+from anml.networks.scoring import score
 
 def status(key):
     return int(re.search(key + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024

@@ -19,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+ROOT = Path(__file__).parents[1]
+# Experiments and tests are no part of the package that is installed.
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 CLIENTS, PARAMETERS, F = 100, 1_000_000, 20
 EVALUATIONS = 1_000
 
@@ -45,9 +47,9 @@ def installed(name):
 
 
 def aggregation():
-    from anml.aggregate.bulyan import bulyan
-    from anml.aggregate.krum import krum, multi_krum
-    from anml.aggregate.median import median, trimmed_mean
+    from anml.federated.krum import krum, multi_krum
+    from anml.federated.rules.bulyan import bulyan
+    from anml.federated.rules.median import median, trimmed_mean
 
     updates = np.random.default_rng(0).standard_normal((CLIENTS, PARAMETERS), dtype=np.float32)
     print(f"updates: {updates.nbytes / 2**30:.2f} GiB; memory so far {peak():.2f} GiB")
@@ -109,7 +111,7 @@ def _flower(updates, times):
 
 
 def _flowers_bulyan(records, bulyan, multikrum):
-    """What its strategy does with the arrays of its replies."""
+    """Run Flower's Bulyan strategy on the arrays of the replies."""
     theta = CLIENTS - 2 * F
     chosen = multikrum.select_multikrum(records, F, theta)
     rows = [content["arrays"].to_numpy_ndarrays() for content in chosen]
@@ -120,11 +122,12 @@ def _flowers_bulyan(records, bulyan, multikrum):
 def values():
     from sklearn.linear_model import RidgeClassifier
 
-    from anml.lab.cases import make_case
-    from anml.lab.spec import Setting
-    from anml.valuation.models import accuracy, linear_utility
-    from anml.valuation.parts import parts_of
-    from anml.valuation.semivalues import shapley, shapley_by_regression
+    from anml.attribution.models import accuracy, linear_utility
+    from anml.attribution.semivalues import shapley as shapley_by_regression
+    from anml.attribution.shared_rows import parts_of
+    from experiments.cases import make_case
+    from experiments.spec import Setting
+    from experiments.valuation.data_shapley import shapley
 
     def game(contributors):
         case = make_case(Setting(dataset="digits", contributors=contributors), 0, 0)
@@ -137,7 +140,7 @@ def values():
 
     case, utility = game(20)
     for name, way in (("orders", shapley), ("regression", shapley_by_regression)):
-        seconds, found = best(lambda way=way: way(utility, 20, budget=EVALUATIONS))
+        seconds, found = best(lambda way=way: way(utility, 20, n_evaluations=EVALUATIONS))
         print(f"anml, {name}: {found.evaluations} coalitions of 20 in {seconds:.3f} s")
         ours = seconds / found.evaluations
     if installed("pydvl"):
@@ -149,7 +152,7 @@ def values():
     seconds, exact = best(lambda: shapley(small, 10))
     print(f"anml, exact: all {exact.evaluations} coalitions of 10 in {seconds:.3f} s")
     for budget in (500, 900):
-        found = shapley_by_regression(small, 10, budget=budget)
+        found = shapley_by_regression(small, 10, n_evaluations=budget)
         off = np.abs(found.value - exact.value)
         most = 100 * off.max() / exact.value.sum()
         length = 100 * np.linalg.norm(off) / np.linalg.norm(exact.value)

@@ -4,19 +4,24 @@ Beside Dawid and Skene's on dogs: pictures that only one of the two gets right, 
 model as it is and with settings held at others. Of music: what the crowd takes most often for something else.
 """
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from anml.core.people import fit, model
-from anml.core.people.consensus import join_posteriors
-from anml.core.people.params import Params
-from anml.core.people.rows import Side, rows_of
-from anml.lab.belief import assessed
-from anml.lab.crowds import load_crowd, of_crowdkit, right_of
-from anml.lab.seen import Case
+from anml.annotators import fit, model
+from anml.annotators.consensus import pool_posteriors_by_item
+from anml.annotators.params import Params
+from anml.annotators.rows import SideInformation, make_label_data
+
+# Experiments are no part of the package that is installed.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from experiments.belief import run_assessment
+from experiments.crowds import load_crowd, of_crowdkit, right_of
+from experiments.seen import Case
 
 # Settings that are held instead of chosen: how far people are drawn to each other, errors that go together.
 HELD: dict[str, dict[str, Any]] = {
@@ -31,7 +36,7 @@ HELD: dict[str, dict[str, Any]] = {
 
 def decided(case: Case, held: dict[str, Any]) -> Any:
     """The likeliest class of every item, with some settings held."""
-    seen, choose = case.seen, model.tried
+    seen, choose = case.seen, model.candidate_hyperparameters
 
     def tried(params: Params) -> list[Params]:
         left = [one for one in choose(params) if all(getattr(one, name) == held[name] for name in held)]
@@ -39,15 +44,17 @@ def decided(case: Case, held: dict[str, Any]) -> Any:
 
     share = np.bincount(seen.y, minlength=seen.classes) + 1.0
     log_p = np.tile(np.log(share / share.sum()), (len(seen.y), 1))
-    rows = rows_of(log_p, seen.y, Side(codes=seen.who, items=seen.item))
-    table = fit.OneSlice(rows)
-    model.tried = tried
+    rows = make_label_data(log_p, seen.y, SideInformation(codes=seen.who, items=seen.item))
+    table = fit.InMemoryTable(rows)
+    model.candidate_hyperparameters = tried
     try:
-        start = replace(fit.begin(table, "classes", 1.0, 2.5), **held)
-        found = fit.climb({"one": start}, table, fit.PASSES)["one"]
+        start = replace(fit.initial_params(table, "classes", 1.0, 2.5), **held)
+        found = fit.run_em({"one": start}, table, fit.MAX_ITERATIONS)["one"]
     finally:
-        model.tried = choose
-    return join_posteriors(fit.fit_of(found, rows, table.found["one"]).truth, seen.item).argmax(axis=1)
+        model.candidate_hyperparameters = choose
+    return pool_posteriors_by_item(
+        fit.with_posteriors(found, rows, table.found["one"]).truth, seen.item
+    ).argmax(axis=1)
 
 
 def beside_dawid_skene(name: str) -> None:
@@ -65,10 +72,10 @@ def beside_dawid_skene(name: str) -> None:
 
 
 def mistaken(name: str, most: int = 3) -> None:
-    """What the consensus most often takes for something else."""
+    """Print the most frequent errors of the consensus."""
     case = load_crowd(name)
     right = right_of(case)
-    found = join_posteriors(assessed(case.seen).belief.truth, case.seen.item).argmax(axis=1)
+    found = pool_posteriors_by_item(run_assessment(case.seen).belief.truth, case.seen.item).argmax(axis=1)
     table = np.zeros((case.seen.classes, case.seen.classes), dtype=np.int64)
     np.add.at(table, (right, found), 1)
     off = table * (1 - np.eye(len(table), dtype=np.int64))

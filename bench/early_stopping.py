@@ -7,8 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
 from anml.core.profile import Profile
-from anml.core.selection import keep_top
-from anml.gradients.scoring import score
+from anml.networks.scoring import score
+from anml.weighting.selection import keep_top
 
 SETS = {"Wine": load_wine, "Breast Cancer": load_breast_cancer, "Digits": load_digits}
 LENGTHS = {"20": 20, "50": 50, "200 (profile paper)": 200, "500": 500, "early-stopped (default)": None}

@@ -21,12 +21,13 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from anml.aggregate.krum import krum, multi_krum
-from anml.aggregate.mean import mean
-from anml.aggregate.median import trimmed_mean
-from anml.federated.clients import Clients, LocalTraining, predicted
+from anml.federated.krum import krum, multi_krum
 from anml.federated.rounds import Federation, Reply
-from anml.gradients.mlp import Widths, initialise
+from anml.federated.rules.mean import mean
+from anml.federated.rules.median import trimmed_mean
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths
+from experiments.federated_clients import Clients, LocalTraining, predicted
 
 ATTACKS = ("none", "flip", "sign", "noise")
 RULES = ("fedavg", "krum", "multi-krum", "trimmed", "anml")
@@ -51,7 +52,7 @@ def load(name, seed, rows):
 
 
 def deal(y, clients, alpha, rng, least=4):
-    """Who holds which row; drawn again until everybody has a few."""
+    """Assign rows to clients; drawn again until every client has at least `least`."""
     for _ in range(1_000):
         who = np.zeros(len(y), dtype=np.int64)
         for kind in np.unique(y):
@@ -97,11 +98,11 @@ def train(data, clients, alpha, attack, rule, rounds, seed, rows):
     bad = np.isin(np.arange(clients), rng.permutation(clients)[: int(SHARE * clients)]) & (attack != "none")
     if attack == "flip":
         y = np.where(bad[who], (y + 1) % 10, y)
-    shape = Widths(x.shape[1], (64,), 10)
+    shape = LayerWidths(x.shape[1], (64,), 10)
     held = Clients.of(x, y, who, shape)
     names = [f"client-{i}" for i in range(clients)]
     told = f if attack != "none" else int(SHARE * clients)
-    model, federation = initialise(shape, [seed]).flat[0], Federation(seed=seed)
+    model, federation = initialise(shape, [seed]).flat[0], Federation(random_state=seed)
     chosen = rule_of(rule, told, names, held.counts(), model)
     for number in range(1, rounds + 1):
         seeds = [1_000 * number + client for client in range(clients)]

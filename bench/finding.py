@@ -13,12 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from anml.assess.believe import LabelTable, believe_labels
+from anml.annotators.rows import SideInformation
+from anml.assessment.labels import LabelModelInput, estimate_labels
 from anml.core.checks import Bools, Floats, Ints
-from anml.core.people.rows import Side
-from anml.core.profile import Training
-from anml.gradients.threads import one_thread_for_tables, threads
-from anml.lab.data import load_contributed, load_dataset
+from anml.core.profile import PredictorTraining
+from anml.networks.threads import limit_threads
+from experiments.data import load_contributed, load_dataset
 
 # Rows of a large table, and the share of wrong labels.
 ROWS, WRONG = 10_000, 0.1
@@ -101,7 +101,9 @@ def by_evidence(x: Floats, y: Ints, classes: int, seed: int, who: Ints | None = 
     """The probability that each label is right."""
     spread = x.std(axis=0)
     z = (x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
-    return believe_labels(LabelTable(z, y, classes, Side(who), None, Training(), seed))[0].p_correct
+    return estimate_labels(
+        LabelModelInput(z, y, classes, SideInformation(who), None, PredictorTraining(), seed)
+    )[0].p_correct
 
 
 def main(tables: list[str]) -> None:
@@ -122,7 +124,7 @@ def main(tables: list[str]) -> None:
             figures, seconds = [], []
             for find in (partial(by_evidence, who=who), by_cleanlab):
                 start = time.process_time()
-                with threads(1), one_thread_for_tables():
+                with limit_threads(1):
                     quality = find(x, labels, classes, 0)
                 seconds.append(time.process_time() - start)
                 figures.append(average_precision_score(wrong, -quality))

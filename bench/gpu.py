@@ -16,7 +16,8 @@ import torch
 from anml.gradients import fused, kernel
 from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Widths, initialise
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths
 
 SIZES = (32_768, 131_072, 581_012)
 
@@ -25,7 +26,7 @@ def factors(n: int) -> Factors:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(n, 54, generator=generator)
     y = (x[:, :7] + torch.randn(n, 7, generator=generator)).argmax(1)
-    networks = initialise(Widths(54, (64, 32), 7), [0], "cuda")
+    networks = initialise(LayerWidths(54, (64, 32), 7), [0], "cuda")
     return network_factors(networks, x.cuda(), y.cuda(), "classification")
 
 
@@ -42,19 +43,18 @@ def timed(work: Callable[[], object], times: int = 2) -> float:
 
 def products_alone(given: Factors, side: int = 8_192) -> None:
     n = len(given)
-    room = given.loss.new_empty(3, side * side)
     for i in range(0, n, side):
         first = given.take(slice(i, i + side))
         for j in range(i, n, side):
-            first.products(given.take(slice(j, j + side)), room)
+            first.products(given.take(slice(j, j + side)))
 
 
 def with_torch(given: Factors) -> np.ndarray:
-    before, fused.WORTH = fused.WORTH, 10**12
+    before, fused.MIN_SAMPLES = fused.MIN_SAMPLES, 10**12
     try:
         return krum_scores(given, 10)
     finally:
-        fused.WORTH = before
+        fused.MIN_SAMPLES = before
 
 
 def exactly(given: Factors, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -149,7 +149,7 @@ def main() -> None:
     asked = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("torch sees no GPU here")
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, side {fused.SIDE:,}", flush=True)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, side {fused.TILE_SIZE:,}", flush=True)
     if asked.tune:
         tune(131_072)
     for n in asked.sizes:

@@ -1,4 +1,4 @@
-"""What wants a GPU or sixteen cores, in one run of some eight minutes: prints figures, and keeps rows.
+"""Benchmarks that need a GPU or sixteen cores, in one run of about eight minutes: prints figures, keeps rows.
 
     ANML_DATA=folder/with/cifar10n PYTHONPATH=src python bench/h200.py --out results --minutes 7.5
 
@@ -23,11 +23,11 @@ import training
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
-from anml.adapters.torch import module_quality
 from anml.core.checks import as_codes
-from anml.gradients.devices import on
-from anml.gradients.threads import threads
-from anml.predictors.pictures import picture_predictions, random_features, small_network
+from anml.gradients.devices import use_device
+from anml.gradients.threads import limit_threads
+from anml.predictors.images import cnn_predictions, random_features, small_network
+from anml.torch import module_quality
 
 SIDE, SHAPES, PEOPLE = 32, 5, 50
 SIZES = (10_000, 100_000, 1_000_000)
@@ -98,13 +98,15 @@ def said_of(found, wrong, who, liars):
             print(f"  {kind} by verdict: { {str(k): int(v) for k, v in counts.items()} }", flush=True)
 
 
-def q_of(module, x, y, wrong, device, ways=({"among": "all"}, {"references": 2_048}), batch=64):
+def q_of(module, x, y, wrong, device, ways=({}, {"references": 2_048}), batch=64):
     """Times of q beside an epoch, and how well q alone tells wrong labels."""
     for _ in range(2):
         timed("one plain epoch", lambda: epoch(module, x, y, batch))
     for settings in ways:
         named = f"q of all {len(x):,}, {settings}"
-        q = timed(named, lambda s=settings: module_quality(module, x, y, batch=512, device=device, **s))
+        q = timed(
+            named, lambda s=settings: module_quality(module, x, y, batch_size=512, device=device, neighbors=s)
+        )
         print(f"  AUROC of wrong labels by q {roc_auc_score(wrong, -q):.4f}", flush=True)
     assert len(q) == len(wrong)
 
@@ -121,7 +123,7 @@ def pictures(count, device):
     q_of(module, x, torch.as_tensor(y).to(device), wrong, device)
     features = timed("features by random convolutions", lambda: random_features(pixels, 0))
     held_out = timed(
-        "held-out predictions by three networks", lambda: picture_predictions(pixels, y, SHAPES, None, 0)
+        "held-out predictions by three networks", lambda: cnn_predictions(pixels, y, SHAPES, None, 0)
     )
     print(f"  their accuracy {np.mean(held_out.argmax(1) == truth):.4f}", flush=True)
     found = timed("audit", lambda: training.audited(features, y, who, SHAPES, held_out))
@@ -225,8 +227,8 @@ def done(job, ends, rounds, rows):
         return federations.cell(*given, rounds, rows)
     training.quietly()
     task, epochs, schedule, seed = given
-    found, why = training.cell(task, epochs, schedule, seed)
-    return {"task": task, "epochs": epochs, "schedule": schedule, "seed": seed, **found, "why": why}
+    found = training.cell(task, epochs, schedule, seed)
+    return {"task": task, "epochs": epochs, "schedule": schedule, "seed": seed, **found}
 
 
 def collected(running, out, settings):
@@ -278,7 +280,7 @@ def main():
             works = works * (given.only != "features") + [lambda: features(SIZES, device)]
             for work in works:
                 try:
-                    with on(device), threads(4):
+                    with use_device(device), limit_threads(4):
                         work()
                 except Exception:
                     traceback.print_exc()

@@ -51,7 +51,7 @@ def spans(count: int, people: int, rng: np.random.Generator) -> pl.DataFrame:
     return pl.select(**marks).filter(pl.Series(seen))
 
 
-MADE = {"preference": (comparisons, ["--group", "prompt"]), "spans": (spans, [])}
+MADE = {"preference": (comparisons, ["--column", "group=prompt"]), "spans": (spans, [])}
 
 
 def main(task: str, count: int, people: int) -> None:

@@ -1,4 +1,4 @@
-"""How fast the ledger is: entries appended and verified, and a settlement of a million rows.
+"""Benchmark of the ledger: entries appended and verified, and a settlement of a million rows.
 
     python bench/ledger.py [--rows 1000000] [--contributors 10000] [--json]
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from anml.app.pay.settle import release
+from anml.ledger.pay.settle import release_settlement
 
 LIMIT_SECONDS, LIMIT_GIB = 60.0, 2.0
 
@@ -41,15 +41,17 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
 
     Many: the credits of a settlement, each with two postings. Each: a dispute, which is one entry.
     """
-    from anml.app.ledger.verify import verify
-    from anml.app.pay import settle
-    from anml.core.money import parse_amount
     from anml.ledger import book
+    from anml.ledger.pay import settle
+    from anml.ledger.services.verify import verify
+    from anml.settlement.money import parse_amount
 
     ledger = made_ledger(folder / "log.db", folder / "keys")
     write_big_run(folder / "log-run", entries, entries, one_each=True)
-    draft = settle.draft(
-        ledger, folder / "log-run", settle.Terms(parse_amount("1000000"), "EUR", "ann", source="bench")
+    draft = settle.draft_settlement(
+        ledger,
+        folder / "log-run",
+        settle.SettlementTerms(parse_amount("1000000"), "EUR", "ann", source="bench"),
     )
     people = sorted(draft.amounts)[:commits]
 
@@ -65,7 +67,7 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
         seen.append(found.entries)
 
     seen: list[int] = []
-    bulk = timed(lambda: settle.approve(ledger, draft.id, "bob"))
+    bulk = timed(lambda: settle.approve_settlement(ledger, draft.id, "bob"))
     each, verified = waited(single), timed(check)
     ledger.close()
     return {
@@ -79,9 +81,9 @@ def made_ledger(path: Path, keys: Path) -> Any:
     """A ledger with two members of staff, ann and bob."""
     from anml.ledger import kinds, two_people
     from anml.ledger.keys import create_signer, read_public
-    from anml.ledger.store import Charter, create
+    from anml.ledger.store import LedgerSettings, create
 
-    ledger = create(str(path), keys, charter=Charter("ann"), staff=keys / "staff")
+    ledger = create(str(path), keys, charter=LedgerSettings("ann"), staff=keys / "staff")
     second = read_public(create_signer(keys / "staff" / "bob.pem"))
     ledger.write(lambda tx: two_people.propose_staff(tx, "bob", second, list(kinds.ROLES), "ann"))
     ledger.signers.name = "ann"
@@ -101,7 +103,7 @@ def bench_signatures(folder: Path, count: int = 1_000) -> dict[str, float]:
 
     def work():
         for _ in range(count):
-            signing.read_attestation(signing.unwrap(envelope, [public])[0])
+            signing.read_attestation(signing.open_envelope(envelope, [public])[0])
 
     return {"attestations_per_second_verified": count / timed(work)}
 
@@ -123,22 +125,23 @@ def write_big_run(folder: Path, rows: int, contributors: int, *, one_each: bool 
     folder.mkdir()
     frame.write_parquet(folder / "samples.parquet")
     files = {"samples.parquet": hashlib.sha256((folder / "samples.parquet").read_bytes()).hexdigest()}
-    (folder / "run.json").write_text(json.dumps({"recipe": {"combine": "guarded"}, "files": files}))
+    record = {"schema_version": 2, "recipe": {"combine": "guarded"}, "files": files}
+    (folder / "run.json").write_text(json.dumps(record))
 
 
 def settle_big_run(folder: Path) -> dict[str, float]:
     """Draft, approve and release; then a signed statement for everybody."""
-    from anml.app.pay import settle, statement
-    from anml.core.money import parse_amount
+    from anml.ledger.pay import settle, statement
+    from anml.settlement.money import parse_amount
 
     ledger = made_ledger(folder / "settle.db", folder / "settle-keys")
-    terms = settle.Terms(parse_amount("1000000"), "EUR", "ann", window_days=0, source="bench")
+    terms = settle.SettlementTerms(parse_amount("1000000"), "EUR", "ann", window_days=0, source="bench")
     seconds: dict[str, float] = {}
     start = time.process_time()
-    made = settle.draft(ledger, folder / "run", terms)
+    made = settle.draft_settlement(ledger, folder / "run", terms)
     seconds["settlement_draft_seconds"] = time.process_time() - start
-    seconds["settlement_approve_seconds"] = timed(lambda: settle.approve(ledger, made.id, "bob"))
-    seconds["settlement_release_seconds"] = timed(lambda: release(ledger, made.id))
+    seconds["settlement_approve_seconds"] = timed(lambda: settle.approve_settlement(ledger, made.id, "bob"))
+    seconds["settlement_release_seconds"] = timed(lambda: release_settlement(ledger, made.id))
 
     def statements():
         for item in statement.build(ledger, made.id).values():
@@ -153,19 +156,21 @@ def settle_big_run(folder: Path) -> dict[str, float]:
 
 
 def _verified(ledger: Any) -> None:
-    from anml.app.ledger.verify import verify
+    from anml.ledger.services.verify import verify
 
     assert verify(ledger).problems == []
 
 
 def draft_many(folder: Path) -> dict[str, float]:
     """Processor seconds to draft a settlement of fifty thousand contributors, all of them new."""
-    from anml.app.pay import settle
-    from anml.core.money import parse_amount
+    from anml.ledger.pay import settle
+    from anml.settlement.money import parse_amount
 
     ledger = made_ledger(folder / "many.db", folder / "many-keys")
     start = time.process_time()
-    settle.draft(ledger, folder / "many", settle.Terms(parse_amount("1000000"), "EUR", "ann", source="bench"))
+    settle.draft_settlement(
+        ledger, folder / "many", settle.SettlementTerms(parse_amount("1000000"), "EUR", "ann", source="bench")
+    )
     spent = time.process_time() - start
     ledger.close()
     return {"draft_of_50000_contributors_cpu_seconds": spent}

@@ -15,10 +15,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import anml
-from anml.adapters.torch import module_quality
-from anml.adapters.torch.data import samples_of
-from anml.adapters.torch.quality import Scoring, module_gradients
-from anml.gradients.threads import threads
+from anml.gradients.threads import limit_threads
+from anml.torch import module_quality
+from anml.torch.data import samples_of
+from anml.torch.quality import Gradients, Scoring, module_gradients
 
 IMAGES, CLASSES, WRONG = 2_000, 10, 0.25
 
@@ -74,7 +74,7 @@ def train(module: nn.Module, x: torch.Tensor, y: torch.Tensor, epochs: int) -> f
 
 def nearest(module: nn.Module, x: torch.Tensor, y: torch.Tensor, **settings: object) -> torch.Tensor:
     """The ten nearest neighbours of each sample."""
-    scoring = Scoring(**settings)
+    scoring = Scoring(gradients=Gradients(**settings))
     factors = module_gradients(module, samples_of(x, y), scoring, torch.device("cpu"), None)
     norms = factors.norms()
     distance = norms[:, None] + norms - 2 * factors.products(factors)
@@ -92,9 +92,9 @@ def fidelity(make, exact_bytes: int) -> list[tuple[str, float, float, float, flo
     exact = None
     for how in ("exact", "sketch", "last"):
         start = time.perf_counter()
-        q = module_quality(module, x, y, gradients=how, limit_bytes=exact_bytes)
+        q = module_quality(module, x, y, gradients={"method": how, "limit_bytes": exact_bytes})
         seconds = time.perf_counter() - start
-        near = nearest(module, x, y, gradients=how, limit_bytes=exact_bytes)
+        near = nearest(module, x, y, method=how, limit_bytes=exact_bytes)
         exact_near, exact = (near, q) if how == "exact" else (exact_near, exact)
         same = float((near[:, :, None] == exact_near[:, None, :]).any(2).float().mean())
         kept[how] = float(wrong[anml.weigh(q, recipe="krum").kept].float().mean())
@@ -109,18 +109,18 @@ def alone(which: str, how: str, streamed: bool) -> None:
     """In a process of its own: seconds in epochs, and peak memory above what torch takes by itself."""
     x, y, _ = pictures(IMAGES)
     module = {"network": network, "deep": deep}[which]()
-    with threads(0):
+    with limit_threads(0):
         epoch = train(module, x, y, 2)
         start = time.perf_counter()
         batch = 64 if streamed else IMAGES
-        module_quality(module, x, y, gradients=how, batch=batch)
+        module_quality(module, x, y, gradients=how, batch_size=batch)
         seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{seconds / epoch:.2f} {peak:.2f} {epoch:.2f}")
 
 
 def measured(which: str, how: str, streamed: bool = True) -> tuple[float, float, float]:
-    """What `alone` prints: epochs, GiB, seconds of an epoch."""
+    """Run `alone` in a process and return its figures: epochs, GiB, seconds per epoch."""
     command = [sys.executable, __file__, which, how, str(int(streamed))]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     first, second, third = done.stdout.split()
@@ -139,7 +139,7 @@ def main() -> bool:
         met &= row(f"q of a CNN, 545,000 parameters, {said}, 2,000 images",
                    f"{epochs:.1f} epochs, {peak:.2f} GiB", "6 epochs, 2 GiB",
                    epochs <= 6 and peak < 2)  # fmt: skip
-    with threads(0):
+    with limit_threads(0):
         for how, epochs, rho, same, more in fidelity(deep, 2**33):
             target = ".999, .90, 0.5 points" if how == "sketch" else ""
             good = how != "sketch" or (rho >= 0.999 and same >= 0.9 and more <= 0.5)

@@ -1,25 +1,30 @@
-"""How many bad judges could be found at all: `python bench/pairs_ceiling.py [TRIALS]`, with ANML_DATA set.
+"""Upper bound of the number of unreliable annotators that can be found.
 
-Sessions are those of `anml lab run pairs`, but for all arguments at once. The ceiling is a test that knows
-what nobody can: the scores, by the session as it was before anybody was replaced, how many judges are of each
-kind, and how exactly each kind chooses. It accuses by the same rule (a false discovery rate of 1%, ten
-comparisons). `side unknown` knows all but which answer somebody gives nearly always, and how nearly.
+Run `python bench/pairs_ceiling.py [TRIALS]`, with ANML_DATA set. Sessions are those of
+`python -m experiments run pairs`, for all arguments at once. The bound is a test that uses information
+unknown in practice: the scores before annotators were replaced, the number of annotators of each kind, and
+the choice model of each kind. It flags by the same rule (a false discovery rate of 1%, ten comparisons).
+`side unknown` uses all of this except the preferred answer of biased annotators and its rate.
 """
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 from scipy import special
 
-from anml.assess.pairs import believe_pairs
-from anml.core.people.davidson import FIRST, NO_TIES, SECOND, TIE, laplace
-from anml.core.people.pair_kinds import KINDS, one_answer
-from anml.core.people.pairs import fit_pairs
-from anml.core.people.verdicts import ENOUGH_ROWS, discovered
-from anml.core.people.words import ACCUSED
-from anml.lab.pairs import INFORMED, SESSIONS, load_pairs, planted
-from anml.lab.spec import stream
+from anml.annotators.preferences.davidson import FIRST, NO_TIES, SECOND, TIE, laplace
+from anml.annotators.preferences.kinds import ANNOTATOR_TYPES, constant_answer_log_likelihood
+from anml.annotators.preferences.model import fit_pairs
+from anml.annotators.verdicts import MIN_ROWS_TO_FLAG, bayesian_fdr_set
+from anml.annotators.words import FLAGGED
+from anml.assessment.preferences import estimate_preferences
+
+# Experiments are no part of the package that is installed.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from experiments.pairs import INFORMED_REVERSED, SESSIONS, load_pairs, with_bad_judges
+from experiments.spec import random_stream
 
 MADE = ("", "reversed", "taste", "coin", "first")
 BINS = ((10, 14), (15, 19), (20, 29), (30, 10**6))
@@ -36,27 +41,31 @@ def evidence(clean, choice, ties, count):
         given, used = choice[batch.rows], batch.used
         tied = (given == TIE) & used
         law = (params.tie, params.ties)
-        own = batch.own(KINDS["careful"], params, batch.shared)
+        own = batch.own(ANNOTATOR_TYPES["careful"], params, batch.shared)
         mean, turned = (params.side + batch.d) * used, np.where(given == TIE, TIE, 1 - given)
         called = (tied * np.log(ties + 1e-12) + (used & ~tied) * np.log(1 - ties)).sum(axis=1)
         taste = laplace(np.where(tied, FIRST, given), used & ~tied, 0 * mean, 4 * batch.shared, NO_TIES, 0.0)
         coin = (tied * np.log(ties + 1e-12) + (used & ~tied) * no_tie).sum(axis=1)
         side = np.select([given == FIRST, given == SECOND], [np.log(0.97), np.log(0.03)], -50.0)
         columns = (
-            laplace(given, used, mean, own, *law).evidence, laplace(turned, used, mean, own, *law).evidence,
-            taste.evidence + called, coin, (side * used).sum(axis=1), one_answer(given, used, ties > 0),
-        )  # fmt: skip
+            laplace(given, used, mean, own, *law).evidence,
+            laplace(turned, used, mean, own, *law).evidence,
+            taste.evidence + called,
+            coin,
+            (side * used).sum(axis=1),
+            constant_answer_log_likelihood(given, used, ties > 0),
+        )
         for at, values in enumerate(columns):
             np.add.at(found[:, at], batch.owner, values)
     return found
 
 
 def accused_by(found, made, enough):
-    """Whom a test accuses that knows how many judges of each kind there are."""
+    """Return the annotators flagged by a test that uses the number of annotators of each kind."""
     count = [(enough & np.isin(made, ["", "copies"])).sum(), *((made == kind).sum() for kind in MADE[1:])]
     shares = np.log(np.maximum(count, 0.5) / enough.sum())
     p = special.softmax(found + shares, axis=1)
-    return discovered(p[:, [1, 3, 4]].sum(axis=1) * enough)
+    return bayesian_fdr_set(p[:, [1, 3, 4]].sum(axis=1) * enough)
 
 
 def main(trials):
@@ -69,20 +78,20 @@ def main(trials):
         clean = fit_pairs(*seen.x.T, seen.y, seen.contributor)
         people, rows = len(clean.kinds), seen.rows
         for trial in range(trials):
-            bad = planted(session, stream(0, trial, "planted", name))
-            words = believe_pairs(*bad.seen.x.T, bad.seen.y, (0, 1, 2), bad.seen.contributor)[1].words
+            bad = with_bad_judges(session, random_stream(0, trial, "planted", name))
+            words = estimate_preferences(*bad.seen.x.T, bad.seen.y, (0, 1, 2), bad.seen.contributor)[1].words
             planted_as, choice = bad.seen.of_person(bad.truth.group)[:people], bad.seen.y[: len(seen.y)]
             made = np.char.partition(planted_as, ",")[:, 0]
             known = evidence(clean, choice, float((seen.y == TIE).mean()), people)
-            enough = rows >= ENOUGH_ROWS
+            enough = rows >= MIN_ROWS_TO_FLAG
             by = {
-                "anml": np.isin(words[:people], ACCUSED),
+                "anml": np.isin(words[:people], FLAGGED),
                 "side unknown": accused_by(known[:, [0, 1, 2, 3, 5]], made, enough),
                 "ceiling": accused_by(known[:, :5], made, enough),
             }
             kinds = {
                 "always first": made == "first",
-                "the worse": planted_as == INFORMED,
+                "the worse": planted_as == INFORMED_REVERSED,
                 "honest": enough & (made == ""),
             }
             for kind, who in kinds.items():

@@ -13,31 +13,32 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from anml.assess.assess import Assessment, Known, SamplePolicy, assess
+from anml.assessment.assess import Assessment, SampleInfo, SamplePolicy, assess
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import RECIPES
-from anml.gradients.mlp import Data, Widths, initialise, train
-from anml.gradients.threads import threads
+from anml.gradients.mlp import Data, initialise, train
+from anml.gradients.threads import limit_threads
+from anml.networks.mlp import LayerWidths
+from anml.signals.reputation import ColdStart
+from anml.signals.temporal import Decay
+from anml.weighting.weigh import RECIPES
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 EPOCHS = 500
 COLUMNS, CLASSES = 20, 5
 
 
-def table(n: int) -> tuple[Floats, Ints, Known, Bools]:
+def table(n: int) -> tuple[Floats, Ints, SampleInfo, Bools]:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, CLASSES, n)
     x = (rng.normal(size=(n, COLUMNS)) + 1.5 * np.eye(CLASSES, COLUMNS)[truth]).astype(np.float32)
     who = rng.integers(0, 10 * max(1, n // 1_000), n)
     wrong = who % 10 == 0
     labels = np.where(wrong, (truth + rng.integers(1, CLASSES, n)) % CLASSES, truth)
-    return x, labels, Known(contributor=who, verification=rng.uniform(0.2, 0.9, n)), wrong
+    return x, labels, SampleInfo(contributor=who, verification=rng.uniform(0.2, 0.9, n)), wrong
 
 
-def evidence(x: Floats, y: Ints, known: Known) -> Assessment:
+def evidence(x: Floats, y: Ints, known: SampleInfo) -> Assessment:
     policy = SamplePolicy(RECIPES["evidence"], PROFILES["default"], Decay(0.0), ColdStart())
     return assess(x, y, "classification", CLASSES, known, policy)
 
@@ -46,9 +47,9 @@ def plain_training(x: Floats, y: Ints) -> float:
     """Seconds of a plain training; every epoch costs the same, so that some are timed."""
     n = len(y)
     some = max(1, min(50, 2_000_000 // n))
-    networks = initialise(Widths(COLUMNS, (64, 32), CLASSES), [0])
+    networks = initialise(LayerWidths(COLUMNS, (64, 32), CLASSES), [0])
     data = Data.shared(torch.as_tensor(x), torch.as_tensor(y), torch.ones(1, n))
-    with threads(1):
+    with limit_threads(1):
         train(networks, data, "classification", [0], epochs=1)
         start = time.perf_counter()
         train(networks, data, "classification", [0], epochs=some)

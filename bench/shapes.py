@@ -17,17 +17,17 @@ import numpy as np
 import polars as pl
 
 import anml
-from anml.core.people.words import ACCUSED
+from anml.annotators.words import FLAGGED
 
 PLACE = ["document", "start", "end"]
 # What people are told to do, by what was planted.
 NAMED = {
-    "random": "where nothing is",
-    "nothing": "misses",
-    "shifted": "boundaries",
-    "swapped": "another type",
+    "random": "false positive",
+    "nothing": "miss rate",
+    "shifted": "boundary error",
+    "swapped": "type error",
 }
-OF_RATERS = {"lenient": "lenient", "severe": "severe", "narrow": "little of the scale"}
+OF_RATERS = {"lenient": "lenient", "severe": "severe", "narrow": "narrow part of the scale"}
 
 
 def spans(seed: int) -> None:
@@ -45,10 +45,10 @@ def spans(seed: int) -> None:
     begun = time.process_time()
     with_seen = Path(os.environ.get("TMPDIR", "/tmp")) / f"anml_seen_{seed}.csv"
     seen.write_csv(with_seen)
-    found = anml.audit(pl.concat(parts), task="spans", seen=with_seen)
+    found = anml.audit(pl.concat(parts), task=anml.tasks.Spans(assignments=with_seen))
     seconds = time.process_time() - begun
     with_seen.unlink()
-    kept = found.result.shape.tables["spans"]
+    kept = found._result.structured.tables["spans"]
     right = kept.join(gold, on=[*PLACE, "type"], how="semi").height
     print(f"spans {seed}: strict F1 {2 * right / (kept.height + gold.height):.3f}, {seconds:.1f} s")
     truly = dict(
@@ -118,8 +118,8 @@ def texts(seed: int) -> None:
     with_seen = Path(os.environ.get("TMPDIR", "/tmp")) / f"anml_texts_{seed}.csv"
     pl.DataFrame(saw, schema=["document", "annotator"], orient="row").write_csv(with_seen)
     for words, table in (("positions", frame.drop("text")), ("words", frame)):
-        found = anml.audit(table, task="spans", contributor="annotator", seen=with_seen)
-        ours = set(found.result.shape.tables["spans"].select(*PLACE, "type").rows())
+        found = anml.audit(table, contributor="annotator", task=anml.tasks.Spans(assignments=with_seen))
+        ours = set(found._result.structured.tables["spans"].select(*PLACE, "type").rows())
         print(f"texts {seed}, by {words}: strict F1 {2 * len(ours & gold) / (len(ours) + len(gold)):.3f}")
         _said(found.contributors, {who: kind or "honest" for who, kind in made.items()}, NAMED)
     with_seen.unlink()
@@ -142,15 +142,17 @@ def grades(seed: int) -> None:
             rows.append((f"i{item}", f"{made[who]} {who}", int(np.clip(np.rint(felt), 0, 4)) + 1))
     frame = pl.DataFrame(rows, schema=["item", "rater", "stars"], orient="row")
     begun = time.process_time()
-    found = anml.audit(frame, task="ordinal", label="stars", contributor="rater")
+    found = anml.audit(frame, label="stars", contributor="rater", task="ordinal")
     seconds = time.process_time() - begun
-    table = found.result.shape.tables["grades"].with_columns(
+    table = found._result.structured.tables["ordinal"].with_columns(
         truth=pl.Series(
-            [int(truth[int(name[1:])]) + 1 for name in found.result.shape.tables["grades"]["item"]]
+            [int(truth[int(name[1:])]) + 1 for name in found._result.structured.tables["ordinal"]["item"]]
         )
     )
     off = table.select((pl.col("grade").cast(pl.Int64) - pl.col("truth")).abs().mean()).item()
-    inside = pl.col("truth").is_between(pl.col("low").cast(pl.Int64), pl.col("high").cast(pl.Int64))
+    inside = pl.col("truth").is_between(
+        pl.col("grade_low").cast(pl.Int64), pl.col("grade_high").cast(pl.Int64)
+    )
     middle = frame.group_by("item").agg(pl.col("stars").median().round())
     plain = table.join(middle, on="item").select((pl.col("stars") - pl.col("truth")).abs().mean()).item()
     print(
@@ -172,9 +174,9 @@ def tags(seed: int) -> None:
             rows.append((f"i{item}", f"{'coin' if who < 2 else 'honest'} {who}", names[ticked].tolist()))
     frame = pl.DataFrame(rows, schema=["item", "person", "tags"], orient="row")
     begun = time.process_time()
-    found = anml.audit(frame, task="tags", label="tags", contributor="person")
+    found = anml.audit(frame, label="tags", contributor="person", task="tags")
     seconds = time.process_time() - begun
-    table = found.result.shape.tables["tags"]
+    table = found._result.structured.tables["tags"]
     ours = {
         (row["item"], tag) for row in table.iter_rows(named=True) for tag in row["tags"].split(";") if tag
     }
@@ -187,12 +189,12 @@ def tags(seed: int) -> None:
 
 
 def _said(people: pl.DataFrame, made: dict[str, str], named: dict[str, str]) -> None:
-    """What is said of each kind of people."""
+    """Print the verdicts of each kind of contributor."""
     for kind in dict.fromkeys(made.values()):
         some = people.filter(pl.col("contributor").replace_strict(made, default="") == kind)
         words = ", ".join(f"{word} {count}" for word, count in Counter(some["verdict"]).most_common())
-        accused = some["verdict"].is_in(ACCUSED).sum()
-        told = some["habits"].str.contains(named[kind]).sum() if kind in named else None
+        accused = some["verdict"].is_in(FLAGGED).sum()
+        told = some["notes"].str.contains(named[kind]).sum() if kind in named else None
         print(
             f"  {kind} ({some.height}): accused {accused}; {words}", "" if told is None else f"; named {told}"
         )

@@ -122,7 +122,7 @@ def main() -> None:
             np.save(folder / f"bad-{asked.rows}.npy", bad)
         bad = np.load(folder / f"bad-{asked.rows}.npy")
         out = folder / f"out-{asked.rows}-{asked.engine}{'-killed' if asked.kill_after else ''}"
-        command = [sys.executable, "-m", "anml.surfaces.cli", "audit", str(data), "--engine", asked.engine]
+        command = [sys.executable, "-m", "anml.cli.main", "audit", str(data), "--engine", asked.engine]
         command += ["--out", str(out), "--json"]
         start, peak, stop = time.perf_counter(), [0.0], threading.Event()
         if asked.kill_driver:

@@ -1,4 +1,4 @@
-"""Three of eight contributors lie: plain training, one audit first, a second one, a Reweigher, an oracle.
+"""Three of eight contributors lie: plain training, one audit first, a second one, an oracle.
 
     python bench/training.py text 3 6 12          # made-up sentences, a tiny BERT from a configuration
     python bench/training.py pictures 3 6 12      # drawn pictures, a small convolutional network
@@ -16,17 +16,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from anml.adapters.torch import Reweigher
-from anml.assess.assess import Known, SamplePolicy, assess
+from anml.assessment.assess import SampleInfo, SamplePolicy, assess
 from anml.core.folds import assign_folds
 from anml.core.profile import PROFILES
-from anml.core.signals.reputation import ColdStart
-from anml.core.signals.temporal import Decay
-from anml.core.weigh import recipe_of
+from anml.signals.reputation import ColdStart
+from anml.signals.temporal import Decay
+from anml.weighting.weigh import recipe_of
 
 CLASSES, LIARS, PEOPLE = 4, 3, 8
 FOLDS, EPOCHS = 3, 6
-WAYS = ("plain", "audit first", "audit twice", "Reweigher", "oracle")
+WAYS = ("plain", "audit first", "audit twice", "oracle")
 
 
 def sentences(n, rng):
@@ -83,7 +82,7 @@ def logits(module, x):
     return getattr(found, "logits", found)
 
 
-def fit(make, rate, x, y, epochs, schedule, seed, weights=None, reweigher=None):
+def fit(make, rate, x, y, epochs, schedule, seed, weights=None):
     torch.manual_seed(seed)
     module = make()
     optimiser = torch.optim.AdamW(module.parameters(), lr=rate)
@@ -98,17 +97,12 @@ def fit(make, rate, x, y, epochs, schedule, seed, weights=None, reweigher=None):
         module.train()
         for rows in torch.randperm(len(x), generator=generator).split(32):
             each = nn.functional.cross_entropy(logits(module, x[rows]), target[rows], reduction="none")
-            w = weights if reweigher is None else reweigher.weights
-            (
-                each if w is None else each * torch.as_tensor(w[rows.numpy()], dtype=each.dtype)
-            ).mean().backward()
+            if weights is not None:
+                each = each * torch.as_tensor(weights[rows.numpy()], dtype=each.dtype)
+            each.mean().backward()
             optimiser.step()
             optimiser.zero_grad()
             slope.step()
-            if reweigher is not None:
-                reweigher.step(module)
-        if reweigher is not None:
-            reweigher.end_epoch(module)
     return module.eval()
 
 
@@ -118,8 +112,8 @@ def accuracy(module, x, y):
 
 
 def audited(features, y, who, classes, predictions=None):
-    """What an audit of features, labels and contributors finds."""
-    known = Known(contributor=who, predictions=predictions)
+    """Audit features, labels and contributors."""
+    known = SampleInfo(contributor=who, predictions=predictions)
     policy = SamplePolicy(recipe_of("evidence"), PROFILES["default"], Decay(0.0), ColdStart(0.0, 0))
     return assess(features, y, "classification", classes, known, policy)
 
@@ -137,7 +131,7 @@ def held_out(make, rate, x, y, weights, seed):
 
 
 def cell(task, epochs, schedule, seed, rows=3_000):
-    """Accuracy by way of training, and what the Reweigher says of itself."""
+    """Return accuracy by method of training."""
     draw, make, rate = TASKS[task]
     rng = np.random.default_rng(seed)
     x, truth, features = draw(rows, rng)
@@ -150,15 +144,11 @@ def cell(task, epochs, schedule, seed, rows=3_000):
     predicted = held_out(make, rate, x, y, weights["audit first"], seed)
     weights["audit twice"] = audited(features, y, who, CLASSES, predicted).weighting.sample_weight()
     given = (make, rate, x, y, epochs, schedule, seed)
-    found = {way: accuracy(fit(*given, weights=w), fresh, right) for way, w in weights.items()}
-    inputs = {"input_ids": x} if task == "text" else x
-    follows = Reweigher(inputs, torch.as_tensor(y), contributor=who, batch=256, seed=seed)
-    found["Reweigher"] = accuracy(fit(*given, reweigher=follows), fresh, right)
-    return found, follows.weighting.gate.reason
+    return {way: accuracy(fit(*given, weights=w), fresh, right) for way, w in weights.items()}
 
 
 def table(found):
-    """Mean and standard error over seeds, and how far each is from the oracle and from plain training."""
+    """Print mean and standard error over seeds, and the difference from the oracle."""
     for task, epochs, schedule in dict.fromkeys(
         (row["task"], row["epochs"], row["schedule"]) for row in found
     ):
@@ -167,7 +157,7 @@ def table(found):
         for way in WAYS:
             got = np.array([row[way] for row in rows])
             line += f" {way} {got.mean():.3f}"
-        for one, other in (("audit first", "oracle"), ("audit twice", "oracle"), ("Reweigher", "plain")):
+        for one, other in (("audit first", "oracle"), ("audit twice", "oracle")):
             off = np.array([row[one] - row[other] for row in rows])
             error = off.std(ddof=1) / len(off) ** 0.5 if len(off) > 1 else float("nan")
             line += f" | {one} less {other} {off.mean():+.3f} (standard error {error:.3f})"
@@ -187,10 +177,10 @@ def main():
     for seed in range(given.seeds):
         for epochs in given.epochs:
             for schedule in given.schedules:
-                found, why = cell(given.task, epochs, schedule, seed, given.rows)
+                found = cell(given.task, epochs, schedule, seed, given.rows)
                 rows.append({"task": given.task, "epochs": epochs, "schedule": schedule, **found})
                 shown = {way: round(value, 3) for way, value in found.items()}
-                print(seed, epochs, schedule, shown, why[:90], flush=True)
+                print(seed, epochs, schedule, shown, flush=True)
     table(rows)
 
 

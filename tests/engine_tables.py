@@ -91,7 +91,7 @@ def _graded(tags: bool) -> pl.DataFrame:
 
 # A table of every shape.
 SHAPED = {
-    "preference": _pairs,
+    "preferences": _pairs,
     "ordinal": lambda: _graded(tags=False),
     "tags": lambda: _graded(tags=True),
     "spans": lambda: _marked(("start", "end")),
@@ -100,7 +100,7 @@ SHAPED = {
 
 
 def check_alike(found: pl.DataFrame, wanted: pl.DataFrame, atol: float) -> None:
-    """What an engine found is what memory found: figures within `atol`, all else the same."""
+    """Assert that an engine and the in-memory audit agree: figures within `atol`, the rest exactly."""
     for name in wanted.columns:
         if wanted.schema[name] == pl.Float64:
             one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))

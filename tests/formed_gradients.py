@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from anml.gradients.batches import Batch, Readout
+from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.factors import Factors
 from anml.gradients.modules import EXPLICIT_BYTES, exact_factors
 
@@ -46,4 +46,4 @@ def stack(widths: list[int], activation=nn.ReLU) -> nn.Sequential:
 
 def module_factors(module: nn.Module, x, y: torch.Tensor, loss, limit_bytes: int = EXPLICIT_BYTES) -> Factors:
     """Exact factors of all samples in one batch."""
-    return exact_factors(module, [Batch(x, y)], Readout(loss), len(y), limit_bytes)
+    return exact_factors(module, [Batch(x, y)], GradientSettings(loss), len(y), limit_bytes)

@@ -115,73 +115,81 @@ class Bench:
         self._hash(run)
         os.chdir(self.clean)
         for words in (
-            "ledger init --single-person --by fuzz",
-            "ledger import crowd_long.csv --format crowd-long",
-            "settle run --pool 10 --currency EUR --source run --window-days 0 --json",
+            "anml-ledger init --single-person --by fuzz",
+            "anml-ledger import crowd_long.csv --format crowd-long",
+            "anml-ledger settle run --pool 10 --currency EUR --source run --window-days 0 --json",
         ):
             code, out, _ = call(words.split())
             assert code == 0, words
         self.sid = json.loads(out)["settlement"]
-        _, out, _ = call(["settle", "--approve", self.sid, "--json"])
-        assert call(["settle", "--approve", self.sid, "--yes", json.loads(out)["digest"]])[0] == 0
-        _, out, _ = call(["ledger", "keys", "new", "lab.pem"])
-        call(["ledger", "keys", "trust", out.strip(), "--owner", "https://lab.example"])
-        _, pid, _ = call(["ledger", "contributors", "--find", "crowd:w1"])
-        sign = "ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
+        _, out, _ = call(["anml-ledger", "settle", "--approve", self.sid, "--json"])
+        assert (
+            call(["anml-ledger", "settle", "--approve", self.sid, "--yes", json.loads(out)["digest"]])[0] == 0
+        )
+        _, out, _ = call(["anml-ledger", "keys", "new", "lab.pem"])
+        call(["anml-ledger", "keys", "trust", out.strip(), "--owner", "https://lab.example"])
+        _, pid, _ = call(["anml-ledger", "contributors", "--find", "crowd:w1"])
+        sign = "anml-ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
         call([*sign.split(), "--property", "ANML_REPRODUCED", "--about", pid.strip()])
-        call(["statement", "latest", "--out", "papers"])
+        call(["anml-ledger", "statement", "latest", "--out", "papers"])
         shutil.copy(next((self.clean / "papers").glob("c*.json")), self.clean / "statement.json")
-        call(["ledger", "checkpoint", "--out", "note.txt"])
+        call(["anml-ledger", "checkpoint", "--out", "note.txt"])
 
     @staticmethod
     def _hash(run: Path) -> None:
         from anml.core.canonical import sha256
 
         files = {"samples.parquet": sha256((run / "samples.parquet").read_bytes())}
-        (run / "run.json").write_text(json.dumps({"recipe": {"combine": "evidence"}, "files": files}))
+        (run / "run.json").write_text(
+            json.dumps({"schema_version": 2, "recipe": {"combine": "evidence"}, "files": files})
+        )
 
     def tries(self, pick: random.Random) -> tuple[str, str]:
         """A file to spoil, and the command that reads it."""
-        exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json", "croissant.json",
+        exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json",
                    "crowd_long.csv", "crowd_wide.csv", "toloka.tsv", "mturk.csv", "papers.csv"]  # fmt: skip
         kind = pick.choices(
             ("import", "attest", "audit", "settle", "verify", "ledger"), (9, 3, 0.15, 3, 3, 1)
         )[0]
         if kind == "import":
             file = pick.choice(exports)
-            return file, f"ledger import {file} --out rows.csv"
+            return file, f"anml-ledger import {file} --out rows.csv"
         if kind == "audit":
-            return pick.choice(exports), "audit {} --no-compare --recipe uniform --out audited --json"
-        again = "settle run --pool 1 --currency EUR --source run"
+            return pick.choice(
+                exports
+            ), "anml audit {} --set evaluate=false --recipe uniform --out audited --json"
+        again = "anml-ledger settle run --pool 1 --currency EUR --source run"
         return pick.choice(
             {
-                "attest": [("a.json", "ledger attest a.json")],
+                "attest": [("a.json", "anml-ledger attest a.json")],
                 "settle": [
                     ("run/samples.parquet", f"{again} --supersedes {self.sid}"),
                     ("run/run.json", f"{again} --supersedes {self.sid}"),
-                    ("run/run.json", "reputation add run --source run"),
+                    ("run/run.json", "anml-ledger reputation add run --source run"),
                 ],
                 "verify": [
-                    ("statement.json", "statement --verify statement.json"),
-                    ("note.txt", "ledger verify --checkpoint note.txt"),
+                    ("statement.json", "anml-ledger statement --verify statement.json"),
+                    ("note.txt", "anml-ledger verify --checkpoint note.txt"),
                 ],
                 "ledger": [
-                    ("books.db", "ledger verify"),
-                    ("books.db.keys/master.key", "ledger contributors"),
+                    ("books.db", "anml-ledger verify"),
+                    ("books.db.keys/master.key", "anml-ledger contributors"),
                 ],
             }[kind]
         )
 
 
 def call(words: list[str]) -> tuple[int, str, str]:
-    """Run a command in this process; a traceback is raised."""
-    from anml.surfaces import cli
+    """Run the command of a program, its first word, in this process; a traceback is raised."""
+    from anml.cli import main as cli
+    from anml.ledger.cli import main as ledger_cli
 
+    program = {"anml": cli, "anml-ledger": ledger_cli}[words[0]]
     out, err = io.StringIO(), io.StringIO()
-    old, sys.argv = sys.argv, ["anml", *words]
+    old, sys.argv = sys.argv, words
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.main()
+            program.main()
         code: object = 0
     except SystemExit as stop:
         code = stop.code

@@ -5,18 +5,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.intake.columns import choose_columns
-from anml.intake.encode.preparation import Preparation
-from anml.intake.plain import plain
-from anml.intake.prepare import Prepared, prepare
-from anml.intake.tables import read_table
+from anml.io.columns import choose_columns
+from anml.io.encode.preparation import FeatureEncoder
+from anml.io.plain import normalise_types
+from anml.io.prepare import Prepared, prepare
+from anml.io.tables import read_table
 
 # What the files in `tests/data` are recognised as.
 FILES = {
     "label_studio.json": "label-studio",
     "argilla_nested.json": "argilla",
     "argilla_flat.json": "argilla",
-    "croissant.json": "croissant",
     "toloka.tsv": "toloka",
     "mturk.csv": "mturk",
     "crowd_long.csv": "table",
@@ -73,13 +72,13 @@ def cycle(*values: Any) -> list[Any]:
     return [values[at % len(values)] for at in range(ROWS)]
 
 
-def fitted(*values: Any, seed: int = 0, dtype: Any = None) -> tuple[Preparation, np.ndarray[Any, Any]]:
-    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
-    preparation = Preparation.fit(frame, ["c"], seed)
+def fitted(*values: Any, seed: int = 0, dtype: Any = None) -> tuple[FeatureEncoder, np.ndarray[Any, Any]]:
+    frame = normalise_types(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
+    preparation = FeatureEncoder.fit(frame, ["c"], seed)
     return preparation, preparation.transform(frame)
 
 
-def applied(preparation: Preparation, *values: Any, dtype: Any = None) -> list[list[float]]:
-    frame = plain(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
+def applied(preparation: FeatureEncoder, *values: Any, dtype: Any = None) -> list[list[float]]:
+    frame = normalise_types(pl.DataFrame({"c": pl.Series(values, dtype=dtype, strict=False)}))
     made: list[list[float]] = preparation.transform(frame).tolist()
     return made

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anml.app.demo import MEMBERS
+from anml.cli.demo_data import MEMBERS
 
 VERIFIED = {"ann": "reproduced", "bob": "peer-reviewed", "cat": "institution", "dan": "self-attested"}
 REPUTED = {"ann": "top", "bob": "established", "cat": "established", "dan": "poor"}
@@ -43,7 +43,7 @@ def two_weeks(place: Path) -> Path:
     weeks = {"one": consortium(160).with_columns(label=honest), "two": consortium(160, seed=5)}
     for name, frame in weeks.items():
         frame.write_csv(place / f"{name}.csv")
-        anml.audit(place / f"{name}.csv", compare=False).save(place / name)
+        anml.audit(place / f"{name}.csv", evaluate=False).save(place / name)
     return place
 
 

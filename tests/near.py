@@ -15,12 +15,12 @@ ROUNDED = re.compile(r"[<>=] (\S+), difference -?(?:0|[\d.]+e-1\d)(?=[ ,;]|$)")
 
 
 def near(one: float, other: float, *, share: float = SHARE, units: float = UNITS) -> bool:
-    """Whether two figures of a fit are the same for a reader."""
+    """True if two figures of a fit are equal within the tolerance."""
     return abs(one - other) <= max(share * max(abs(one), abs(other)), units)
 
 
 def says(text: str, line: str, *, share: float = SHARE, units: float = UNITS) -> bool:
-    """Whether a text has a line, however lines are broken, with each figure near the one quoted."""
+    """True if a text contains a line, ignoring line breaks, with each figure near the quoted one."""
     words = [re.escape(part) for part in FIGURE.split(" ".join(line.split()))]
     quoted = [_value(found) for found in FIGURE.findall(line)]
     pattern = re.compile(rf"({FIGURE.pattern})".join(words))
@@ -31,7 +31,7 @@ def says(text: str, line: str, *, share: float = SHARE, units: float = UNITS) ->
 
 
 def alike(one: Any, other: Any, share: float = 1e-2) -> bool:
-    """Whether two values of JSON are the same to the letter but for figures, which are within a share."""
+    """True if two JSON values are equal, with figures within a relative tolerance."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(one[name], other[name], share) for name in one)
     if isinstance(one, list) and isinstance(other, list):

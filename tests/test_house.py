@@ -11,16 +11,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# The package, and the experiments, which are no part of it.
 SOURCE = ROOT / "src" / "anml"
+SOURCES = (SOURCE, ROOT / "experiments")
 # So many lines of code, one after the other, are one idea: it has one home.
 MOST_TWICE = 5
 # What may stand twice, with the reason.
 TWICE = {
     # The roles that a user may name, and the roles that were found: the label of the one may be left open.
-    ("app/audit/request.py", "intake/columns.py"),
+    ("src/anml/io/columns.py", "src/anml/pipeline/request.py"),
     # Two commands hand all of their options to one request; typer gives them one by one.
-    ("surfaces/audit_cli.py", "surfaces/audit_cli.py"),
+    ("src/anml/cli/audit.py", "src/anml/cli/audit.py"),
 }
+
+
+def modules() -> list[Path]:
+    """Every module of the package and of the experiments."""
+    return sorted(path for folder in SOURCES for path in folder.rglob("*.py"))
 
 
 @functools.cache
@@ -89,13 +96,14 @@ def test_no_comprehension_takes_the_name_of_another_for_a_function():
     wrong = "def f(): return 1\ndef g(x): a = [f for f in x]; return [f() for _ in a]"
     assert clashes(ast.parse(wrong)) == ["f"]
     assert clashes(ast.parse(wrong.replace("f for f", "y for y"))) == []
-    found = {path.name: clashes(parsed(path)) for path in SOURCE.rglob("*.py")}
+    found = {path.name: clashes(parsed(path)) for path in modules()}
     assert {name: names for name, names in found.items() if names} == {}
 
 
-@pytest.mark.parametrize(("folder", "least"), [(SOURCE, 300), (ROOT / "tests", 300)])
-def test_no_six_lines_stand_twice(folder, least):
-    files = {str(path.relative_to(folder)): code(path) for path in sorted(folder.rglob("*.py"))}
+@pytest.mark.parametrize(("folders", "least"), [(SOURCES, 350), ((ROOT / "tests",), 300)])
+def test_no_six_lines_stand_twice(folders, least):
+    paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    files = {str(path.relative_to(ROOT)): code(path) for path in paths}
     assert len(files) > least
     found = {pair: line for pair, line in repeated(files).items() if pair not in TWICE}
     assert not found
@@ -112,37 +120,41 @@ def test_lines_that_overlap_themselves_are_no_copy():
     assert set(repeated({"a.py": ["x = 1"] * 12})) == {("a.py", "a.py")}
 
 
-# Names of classes that may stand in two rooms, with the reason.
+# Names of classes that may stand in two packages, with the reason.
 SAME_NAME: dict[str, str] = {}
 
 
 def defined(kind: type | tuple[type, ...]) -> list[tuple[str, ast.AST]]:
-    """Everything of a kind that the source defines, with its room."""
+    """Everything of a kind that the source defines, with its package."""
     return [
-        (path.relative_to(SOURCE).parts[0], node)
-        for path in sorted(SOURCE.rglob("*.py"))
+        (path.relative_to(SOURCE).parts[0] if path.is_relative_to(SOURCE) else "experiments", node)
+        for path in modules()
         for node in ast.walk(parsed(path))
         if isinstance(node, kind)
     ]
 
 
-def test_no_class_name_stands_in_two_rooms():
-    rooms = defaultdict(set)
-    for room, node in defined(ast.ClassDef):
-        rooms[node.name].add(room)
-    assert {name: found for name, found in rooms.items() if len(found) > 1 and name not in SAME_NAME} == {}
-    assert all(len(rooms[name]) > 1 for name in SAME_NAME)
+def test_no_class_name_stands_in_two_packages():
+    packages = defaultdict(set)
+    for package, node in defined(ast.ClassDef):
+        packages[node.name].add(package)
+    assert {name: found for name, found in packages.items() if len(found) > 1 and name not in SAME_NAME} == {}
+    assert all(len(packages[name]) > 1 for name in SAME_NAME)
+
+
+# So many functions are longer than forty lines; the number only ever goes down.
+MOST_LONG = 22
 
 
 def test_modules_and_functions_are_small_enough_to_see():
-    lengths = [len(path.read_text().splitlines()) for path in SOURCE.rglob("*.py")]
-    assert statistics.median(lengths) <= 120
+    lengths = [len(path.read_text().splitlines()) for path in modules()]
+    assert statistics.median(lengths) <= 125
     long = [
-        (room, node.name)
-        for room, node in defined((ast.FunctionDef, ast.AsyncFunctionDef))
+        (package, node.name)
+        for package, node in defined((ast.FunctionDef, ast.AsyncFunctionDef))
         if node.end_lineno - node.lineno >= 40
     ]
-    assert len(long) <= 10, long
+    assert len(long) <= MOST_LONG, long
 
 
 DATA = ("data.csv", "H3.pkl", "rows.npy", "all.parquet", "model.safetensors", "books.db", "weights.pt")
@@ -165,13 +177,5 @@ def test_data_in_the_repository_is_refused(tmp_path, name):
     assert name in ran.stderr
 
 
-def test_what_quick_leaves_out_exists_and_is_left_out(pytestconfig):
-    """Names of modules that are gone would leave out nothing, and nobody would see it."""
-    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
-    names = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
-    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
-    assert names >= conftest.SLOW
-    source = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    assert [name for name in conftest.SLOW_TESTS if f"def {name}(" not in source] == []
-    assert set(conftest.SLOW_FOLDERS) <= folders
+def test_the_mark_of_slow_tests_is_known(pytestconfig):
     assert any(line.startswith("slow:") for line in pytestconfig.getini("markers"))

@@ -1,27 +1,36 @@
-"""Tests mirror modules: each module of `src/anml` has a file of tests of its name, in the folder of its name.
+"""Tests mirror modules: each module has a file of tests of its name, in the folder of its name.
 
-`src/anml/core/folds.py` is tested in `tests/core/test_folds.py`. Where two modules share a name, the folder
-goes before it: `src/anml/core/signals/quality.py` in `tests/core/signals/test_signals_quality.py`. Folders
-named after a library have none here: `adapters/torch/hf.py` is tested in `adapters/test_torch_hf.py`.
+`src/anml/core/folds.py` is tested in `tests/core/test_folds.py`, `experiments/spec.py` in
+`tests/experiments/test_spec.py`. Where two modules share a name, the folder goes before it:
+`src/anml/signals/quality.py` in `tests/signals/test_signals_quality.py`. Tests of whole programs are in
+`tests/system`, those of the documentation in `tests/docs`.
 """
 
 from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-SOURCE = TESTS.parent / "src" / "anml"
+ROOT = TESTS.parent
+SOURCES = {ROOT / "src" / "anml": Path(), ROOT / "experiments": Path("experiments")}
+# Folders of tests that mirror no folder of modules.
+OTHERS = {Path(), Path("docs"), Path("system")}
 # The share of modules with a file of tests of their name; it only ever goes up.
 LEAST = 0.84
 
 
 def modules() -> list[Path]:
-    """Modules of the package, relative to it; programs written for outsiders are no part of it."""
-    found = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    """Modules by the place that tests mirror; programs written for outsiders are left out."""
+    found = (
+        place / path.relative_to(source)
+        for source, place in SOURCES.items()
+        for path in source.rglob("*.py")
+        if path.name not in ("__init__.py", "__main__.py")
+    )
     return sorted(path for path in found if "templates" not in path.parts)
 
 
 def mirrors(module: Path) -> set[Path]:
-    """Where a module's tests may be: in its folder, or above it with the names of the folders between."""
+    """Possible test files of a module: in its folder, or above it with the folder names as prefix."""
     folders = module.parent.parts
     found = {Path(*folders, f"test_{name}_{module.name}") for name in folders}
     for depth in range(len(folders) + 1):
@@ -51,10 +60,10 @@ def test_files_of_tests_have_different_names():
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_folders_of_tests_are_folders_of_the_package():
-    """A test in a folder that mirrors nothing is found by nobody; `docs` are tested as they are read."""
-    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - {Path(), Path("docs")}
-    assert {str(folder) for folder in folders if not (SOURCE / folder).is_dir()} == set()
+def test_folders_of_tests_are_folders_of_modules():
+    """A test in a folder that mirrors no folder of modules is hard to find."""
+    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - OTHERS
+    assert folders - {module.parent for module in modules()} == set()
 
 
 def test_a_name_that_two_modules_share_is_no_file_of_tests_for_both():

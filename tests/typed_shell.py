@@ -1,4 +1,4 @@
-"""A shell whose `anml` is run by this process: typed as in a terminal, without loading it for every line."""
+"""A shell whose `anml` and `anml-ledger` run in this process, which loads them once for all lines."""
 
 import os
 import select
@@ -11,16 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from anml.surfaces import cli
+from anml.cli import main as cli
+from anml.ledger.cli import main as ledger_cli
 
-# Folder, environment and arguments go into a new folder, whose name is the request; the answer is a code.
+PROGRAMS = {"anml": cli, "anml-ledger": ledger_cli}
+# Folder, environment and words go into a new folder, whose name is the request; the answer is a code.
 ANML = """
-anml() {
+anml() { requested anml "$@"; }
+anml-ledger() { requested anml-ledger "$@"; }
+requested() {
     local asked code
     asked=$(command mktemp -d "$TYPED/XXXXXX")
     printf %s "$PWD" > "$asked/folder"
     env -0 > "$asked/environment"
-    printf '%s\\0' "$@" > "$asked/arguments"
+    printf '%s\\0' "$@" > "$asked/words"
     mkfifo "$asked/code"
     echo "$asked" > "$TYPED/requests"
     read -r code < "$asked/code"
@@ -56,16 +60,16 @@ def run_typed(script: str, folder: Path, env: dict[str, str]) -> subprocess.Comp
 def answer(asked: Path) -> None:
     """Run one command of the shell here."""
     named = (asked / "environment").read_text(encoding="utf-8").split("\0")[:-1]
-    arguments = (asked / "arguments").read_text(encoding="utf-8").split("\0")[:-1]
+    words = (asked / "words").read_text(encoding="utf-8").split("\0")[:-1]
     out, err = (open(asked / name, "w", encoding="utf-8") for name in ("out", "err"))  # noqa: PTH123, SIM115
     before, code = dict(os.environ), 1
     with pytest.MonkeyPatch.context() as patch, out, err, redirect_stdout(out), redirect_stderr(err):
         os.environ.clear()
         os.environ.update(line.split("=", 1) for line in named)
         patch.chdir((asked / "folder").read_text(encoding="utf-8"))
-        patch.setattr(sys, "argv", ["anml", *arguments])
+        patch.setattr(sys, "argv", words)
         try:
-            cli.main()
+            PROGRAMS[words[0]].main()
         except SystemExit as stopped:
             code = int(stopped.code or 0)
         except Exception:

@@ -1,4 +1,4 @@
-"""Answer tasks.json as somebody who reads the reviews would, and leave the export in answered.json."""
+"""Answer tasks.json with the correct labels of the reviews, and write the export to answered.json."""
 
 import json
 from pathlib import Path

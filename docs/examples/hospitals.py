@@ -1,6 +1,6 @@
-"""Make up hospitals.parquet, 800 stays at four hospitals, and adjudicated.parquet, 300 that a panel checked.
+"""Simulate hospitals.parquet, 800 stays at four hospitals, and adjudicated.parquet, 300 that a panel checked.
 
-South loses sight of patients who come back elsewhere: most of its readmissions are recorded as none.
+South misses readmissions to other hospitals: most of its readmissions are recorded as none.
 """
 
 from datetime import date, timedelta
@@ -13,7 +13,7 @@ HOSPITALS = {"north": 0.03, "east": 0.04, "south": 0.75, "west": 0.03}
 
 
 def stays(count: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
-    """Stays with what is known at discharge, where they were, and whether the patient came back."""
+    """Return stays with features at discharge, their hospitals, and readmissions."""
     age = rng.normal(66, 12, count).clip(18, 98).round()
     diabetes = rng.uniform(size=count) < 0.3
     creatinine = rng.gamma(6, 0.18, count) + 0.5 * diabetes
@@ -38,7 +38,7 @@ def stays(count: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
 
 
 def as_words(back: np.ndarray) -> pl.Series:
-    """The label as the registry writes it."""
+    """Return the label column of the registry."""
     return pl.Series("readmitted", np.where(back, "yes", "no").tolist())
 
 

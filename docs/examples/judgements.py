@@ -1,4 +1,4 @@
-"""Make up judgements of four shapes: pairs.csv with answers.csv, names.json, topics.csv and stars.csv."""
+"""Simulate four tasks: pairs.csv with answers.csv, names.json, topics.csv and stars.csv."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ written("pairs.csv", ["first", "second", "judge", "choice"], pairs)
 lengths = [[name, 100 + 7 * place, place % 3] for place, name in enumerate(strength)]
 written("answers.csv", ["candidate", "words", "links"], lengths)
 
-# Names in 60 short texts, each marked by two of six people in Label Studio; one misses most, one cuts short.
+# Names in 60 short texts, each annotated by two of six people; eve misses most, dan cuts spans short.
 NAMES = {"PER": ["Ann Lee", "Bob", "Eve Stone", "Carl"], "LOC": ["Rome", "New York", "Oslo"]}
 WORDS = ["the", "man", "saw", "met", "left", "went", "with", "and", "near", "house", "small", "green"]
 tasks = []
@@ -41,16 +41,18 @@ for task in range(1, 61):
         spans += [(len(text), len(text) + len(word), kind)] if kind else []
         text += f"{word} "
     annotations = []
-    for number, who in enumerate(rng.sample(["ann", "bob", "cat", "dan", "eve", "fay"], 2)):
-        marks = [span for span in spans if rng.random() > (0.7 if who == "eve" else 0.2)]
-        if who == "dan":
+    for number, annotator in enumerate(rng.sample(["ann", "bob", "cat", "dan", "eve", "fay"], 2)):
+        marks = [span for span in spans if rng.random() > (0.7 if annotator == "eve" else 0.2)]
+        if annotator == "dan":
             marks = [(start, max(start + 1, end - 2), kind) for start, end, kind in marks]
         result = [
             {"type": "labels", "from_name": "ner", "to_name": "text",
              "value": {"start": start, "end": end, "labels": [kind]}}
             for start, end, kind in marks
         ]  # fmt: skip
-        annotations.append({"id": 10 * task + number, "completed_by": f"{who}@lab.example", "result": result})
+        annotations.append(
+            {"id": 10 * task + number, "completed_by": f"{annotator}@lab.example", "result": result}
+        )
     tasks.append({"id": task, "data": {"text": text.strip()}, "annotations": annotations})
 Path("names.json").write_text(json.dumps(tasks, indent=1), encoding="utf-8")
 
@@ -59,12 +61,12 @@ TOPICS = ["war", "art", "sport", "trade"]
 topics = []
 for article in range(80):
     right = [rng.random() < 0.35 for _ in TOPICS]
-    for who in range(5):
-        wrong = 0.5 if who == 4 else 0.06
+    for reader in range(5):
+        wrong = 0.5 if reader == 4 else 0.06
         ticked = [
             topic for topic, is_one in zip(TOPICS, right, strict=True) if is_one != (rng.random() < wrong)
         ]
-        topics.append([f"article {article}", f"reader {who}", ";".join(ticked)])
+        topics.append([f"article {article}", f"reader {reader}", ";".join(ticked)])
 written("topics.csv", ["item", "annotator", "tags"], topics)
 
 # Stars for 100 films by eight critics; one is kind, one harsh.

@@ -1,4 +1,4 @@
-"""Make up export.json: 240 short reviews labelled in Label Studio, by six people of whom two are no good."""
+"""Simulate export.json: 240 short reviews labelled in Label Studio by six annotators, two unreliable."""
 
 import json
 import random
@@ -12,21 +12,22 @@ PEOPLE = ["ann@lab.example", "bob@lab.example", "cat@lab.example", "dan@lab.exam
           "fay@lab.example"]  # fmt: skip
 
 
-def said(who: str, right: str) -> str:
-    """Eve answers good whatever she sees, dan takes one for the other, the rest err now and then."""
-    if who.startswith("eve"):
+def label_of(annotator: str, right: str) -> str:
+    """Return a label: eve always gives good, dan swaps the two labels, the others are correct in 96%."""
+    if annotator.startswith("eve"):
         return "good"
-    wrong = rng.random() < (0.85 if who.startswith("dan") else 0.04)
+    wrong = rng.random() < (0.85 if annotator.startswith("dan") else 0.04)
     return {"good": "bad", "bad": "good"}[right] if wrong else right
 
 
-def annotation(number: int, who: str, label: str) -> dict:
-    """One answer to the question `tone`, as Label Studio exports it."""
+def annotation(number: int, annotator: str, label: str) -> dict:
+    """Return an annotation of the question `tone`, in the form of a Label Studio export."""
     result = {"id": f"r{number}", "from_name": "tone", "to_name": "text", "type": "choices",
               "value": {"choices": [label]}}  # fmt: skip
-    return {"id": number, "completed_by": {"id": PEOPLE.index(who) + 1, "email": who}, "was_cancelled": False,
-            "ground_truth": False, "created_at": f"2026-02-{1 + number % 28:02}T09:00:00Z",
-            "result": [result]}  # fmt: skip
+    account = {"id": PEOPLE.index(annotator) + 1, "email": annotator}
+    day = f"2026-02-{1 + number % 28:02}T09:00:00Z"
+    return {"id": number, "completed_by": account, "was_cancelled": False, "ground_truth": False,
+            "created_at": day, "result": [result]}  # fmt: skip
 
 
 tasks, number = [], 1000
@@ -35,12 +36,12 @@ for task in range(1, 241):
     words = rng.sample(GOOD if right == "good" else BAD, 2)
     text = f"The {rng.choice(WHAT)} was {words[0]}, and the {rng.choice(WHAT)} was {words[1]}"
     answers = []
-    # Every eighth review was read by two.
-    for who in rng.sample(PEOPLE, 2 if task % 8 == 0 else 1):
+    # Every eighth review has two labels.
+    for annotator in rng.sample(PEOPLE, 2 if task % 8 == 0 else 1):
         number += 1
-        answers.append(annotation(number, who, said(who, right)))
+        answers.append(annotation(number, annotator, label_of(annotator, right)))
     tasks.append({"id": task, "data": {"text": text}, "annotations": answers})
-    # A supervisor has looked at a few of them already.
+    # A supervisor reviewed a few annotations.
     if task % 30 == 0:
         first = answers[0]
         fine = first["result"][0]["value"]["choices"] == [right]

@@ -1,4 +1,4 @@
-"""Make up tickets.csv: 450 support tickets sorted by eight people, of whom three mostly guess."""
+"""Simulate tickets.csv: 450 support tickets sorted by eight people; three are mostly wrong."""
 
 import csv
 import random
@@ -25,24 +25,24 @@ PLANS = {"billing": ["pro", "team"], "access": ["free", "team"], "defect": ["pro
 start, rows = date(2025, 1, 1), []
 for ticket in range(1, 451):
     right = rng.choice(list(TEAMS))
-    said = " and ".join(rng.sample(TEAMS[right], 2))
-    # Some tickets speak of another team's things as well.
+    text = " and ".join(rng.sample(TEAMS[right], 2))
+    # Some tickets also mention the topics of another team.
     if rng.random() < 0.3:
-        said += f", also {rng.choice(TEAMS[rng.choice(list(TEAMS))])}"
-    who = rng.choice(list(PEOPLE))
-    given = rng.choice([team for team in TEAMS if team != right]) if rng.random() < PEOPLE[who] else right
+        text += f", also {rng.choice(TEAMS[rng.choice(list(TEAMS))])}"
+    person = rng.choice(list(PEOPLE))
+    given = rng.choice([team for team in TEAMS if team != right]) if rng.random() < PEOPLE[person] else right
     rows.append(
         {
             "ticket_id": 10_000 + ticket,
             "opened": start + timedelta(days=rng.randrange(600)),
-            "text": f"{rng.choice(OPENERS)} {said}, {rng.choice(CLOSERS)}",
+            "text": f"{rng.choice(OPENERS)} {text}, {rng.choice(CLOSERS)}",
             "plan": rng.choice(PLANS[right])
             if rng.random() < 0.7
             else rng.choice(["", "free", "pro", "team"]),
             "minutes": "" if rng.random() < 0.2 else round(rng.gauss(30, 8) + 10 * (right == "defect"), 1),
             "team": given,
-            "sorted_by": who,
-            # A supervisor has read every third ticket.
+            "sorted_by": person,
+            # A supervisor checked every third ticket.
             "checked": right if ticket % 3 == 0 else "",
         }
     )

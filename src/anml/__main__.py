@@ -1,6 +1,6 @@
 """`python -m anml`: the command line, where the command itself is not on the path."""
 
-from anml.surfaces.cli import main
+from anml.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.canonical import LARGEST, canonical, digest, sha256
+from anml.core.canonical import MAX_INTEGER, canonical, digest, sha256
 from anml.core.errors import InputError
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-LARGEST, LARGEST) | st.text(st.characters(codec="utf-8")),
+    st.none()
+    | st.booleans()
+    | st.integers(-MAX_INTEGER, MAX_INTEGER)
+    | st.text(st.characters(codec="utf-8")),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=4), inner, max_size=4)
@@ -94,8 +97,8 @@ def test_subclasses_of_plain_types_are_written_as_these():
         ([Decimal("1")], r"no Decimal values, got Decimal\('1'\) at \[0\]"),
         (np.int64(3), "no int64 values"),
         (UserDict(a=1), "no UserDict values"),
-        ({"n": LARGEST + 1}, "at most 127 bits, got .* at n"),
-        ([-LARGEST - 1], "at most 127 bits"),
+        ({"n": MAX_INTEGER + 1}, "at most 127 bits, got .* at n"),
+        ([-MAX_INTEGER - 1], "at most 127 bits"),
     ],
 )
 def test_anything_else_is_refused_and_named(value, says):
@@ -104,4 +107,4 @@ def test_anything_else_is_refused_and_named(value, says):
 
 
 def test_the_largest_numbers_are_allowed():
-    assert canonical([LARGEST, -LARGEST]) == f"[{LARGEST},{-LARGEST}]".encode()
+    assert canonical([MAX_INTEGER, -MAX_INTEGER]) == f"[{MAX_INTEGER},{-MAX_INTEGER}]".encode()

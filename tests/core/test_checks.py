@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from anml.core.checks import as_ages, as_codes, as_unit, as_vector, in_range, one_of, whole
+from anml.core.checks import as_ages, as_codes, as_integer, as_unit_interval, as_vector, in_range, one_of
 from anml.core.errors import InputError, UnknownNameError
 
 finite = st.floats(-1e9, 1e9)
-VECTORS = (as_vector, as_unit, as_ages)
+VECTORS = (as_vector, as_unit_interval, as_ages)
 
 
 @pytest.mark.parametrize("check", VECTORS)
@@ -53,18 +53,18 @@ class TestUnit:
     def test_exactly_what_lies_in_the_unit_interval_passes(self, values):
         outside = (values < 0) | (values > 1)
         if not outside.any():
-            np.testing.assert_array_equal(as_unit("q", values), values)
+            np.testing.assert_array_equal(as_unit_interval("q", values), values)
             return
         where = int(np.flatnonzero(outside)[0])
         with pytest.raises(InputError, match=rf"at position {where} \({outside.sum()} values outside\)"):
-            as_unit("q", values)
+            as_unit_interval("q", values)
 
     def test_the_ends_belong_to_it(self):
-        np.testing.assert_array_equal(as_unit("q", [0.0, 1.0]), [0.0, 1.0])
+        np.testing.assert_array_equal(as_unit_interval("q", [0.0, 1.0]), [0.0, 1.0])
 
     def test_the_value_is_shown(self):
         with pytest.raises(InputError, match=r"q must lie in \[0, 1\], got -0.25 at position 2"):
-            as_unit("q", [0.0, 1.0, -0.25])
+            as_unit_interval("q", [0.0, 1.0, -0.25])
 
 
 class TestAges:
@@ -120,15 +120,15 @@ class TestInRange:
 class TestWhole:
     @given(st.integers())
     def test_whole_numbers_pass(self, value):
-        assert whole("seed", value) == value
+        assert as_integer("seed", value) == value
 
     def test_numpys_become_pythons(self):
-        assert type(whole("seed", np.int32(4))) is int
+        assert type(as_integer("seed", np.int32(4))) is int
 
     @pytest.mark.parametrize("value", [True, 3.0, "3", None, np.float64(2), np.bool_(True)])
     def test_nothing_else_does(self, value):
         with pytest.raises(InputError, match="seed must be a whole number, got"):
-            whole("seed", value)
+            as_integer("seed", value)
 
 
 def test_one_of_names_what_is_allowed():

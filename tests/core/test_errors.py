@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core import errors
-from anml.core.errors import AnmlError, ConflictError, InputError, UnknownNameError, one_sentence
+from anml.core.errors import AnmlError, ConflictError, InputError, UnknownNameError, os_error_message
 
 FAMILY = [
     kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__
@@ -36,13 +36,13 @@ def test_the_drawn_tree_names_no_other():
                         (OSError("odd"), "x cannot be read: odd")],
 )  # fmt: skip
 def test_what_the_disk_refuses_is_one_sentence(error, said):
-    with pytest.raises(InputError) as found, one_sentence("x cannot be read"):
+    with pytest.raises(InputError) as found, os_error_message("x cannot be read"):
         raise error
     assert str(found.value) == said
 
 
 def test_what_anybody_else_says_stays_as_it_is():
-    with pytest.raises(ConflictError, match="as it was"), one_sentence("x cannot be read"):
+    with pytest.raises(ConflictError, match="as it was"), os_error_message("x cannot be read"):
         raise ConflictError("as it was")
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError
-from anml.gradients.batches import Batch, called, in_evaluation, run
+from anml.gradients.batches import Batch, in_evaluation, run, run_module
 
 
 def test_some_rows_of_a_batch_keep_what_is_the_same_for_all():
@@ -37,4 +37,4 @@ def test_what_a_module_cannot_be_run_on_is_one_sentence(inputs):
             return super().forward(ids.reshape(ids.size()))
 
     with pytest.raises(InputError, match="Sized cannot be run on a batch of"):
-        called(Sized(3, 2), inputs, None)
+        run_module(Sized(3, 2), inputs, None)

@@ -1,15 +1,18 @@
-"""Where to compute: by name, for a block, and in one sentence where there is no such place."""
+"""Choice of the device: by name, within a block, and an error for an unavailable device."""
+
+import sys
 
 import pytest
 import torch
 
-from anml.core.errors import InputError
-from anml.gradients.devices import DEVICES, current, device_of, on
+from anml.core.errors import InputError, UnsupportedError
+from anml.gradients.devices import DEVICES, current_device, device_of, use_device
+from anml.networks.backend import NUMPY, current_backend
 
 
 def test_the_processor_is_always_there():
     assert device_of("cpu") == torch.device("cpu")
-    assert current() == torch.device("cpu")
+    assert current_device() == torch.device("cpu")
 
 
 def test_a_device_is_taken_as_it_is():
@@ -40,21 +43,45 @@ def test_a_device_that_is_not_there_is_never_replaced_in_silence(name, says, mon
 
 
 def test_a_block_has_its_own_device_and_gives_it_back():
-    with on("meta" if "meta" in DEVICES else torch.device("meta")) as device:
-        assert current() == device == torch.device("meta")
-        with on("cpu"):
-            assert current() == torch.device("cpu")
-        assert current() == torch.device("meta")
-    assert current() == torch.device("cpu")
+    with use_device(torch.device("meta")):
+        assert current_device() == torch.device("meta")
+        with use_device("cpu"):
+            assert current_device() == torch.device("cpu")
+        assert current_device() == torch.device("meta")
+    assert current_device() == torch.device("cpu")
 
 
 def test_an_error_inside_gives_it_back_too():
-    with pytest.raises(RuntimeError), on(torch.device("meta")):
+    with pytest.raises(RuntimeError), use_device(torch.device("meta")):
         raise RuntimeError
-    assert current() == torch.device("cpu")
+    assert current_device() == torch.device("cpu")
 
 
 def test_a_bad_name_changes_nothing():
-    with pytest.raises(InputError), on("gpu"):
+    with pytest.raises(InputError), use_device("gpu"):
         pass
-    assert current() == torch.device("cpu")
+    assert current_device() == torch.device("cpu")
+
+
+class TestBackend:
+    @pytest.mark.parametrize("name", ["auto", "cpu"])
+    def test_small_networks_are_trained_by_numpy(self, name, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        with use_device(name):
+            assert current_backend() is NUMPY
+
+    def test_small_networks_are_trained_by_torch_on_a_gpu_that_is_named(self, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        with use_device("cuda"):
+            assert current_backend().name == "torch on cuda"
+        assert current_backend() is NUMPY
+
+    def test_without_torch_the_extra_is_named(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        with use_device("auto"), pytest.raises(UnsupportedError, match=r"attribution-native-ml\[torch\]"):
+            current_device()
+        with (
+            pytest.raises(UnsupportedError, match="the device 'cuda' needs the package torch"),
+            use_device("cuda"),
+        ):
+            pass

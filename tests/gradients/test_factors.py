@@ -7,11 +7,12 @@ from torch import nn
 
 from anml.gradients.factors import (
     LayerFactor,
-    explicit,
     formed_part,
+    materialised_factors,
     network_factors,
 )
-from anml.gradients.mlp import Widths, initialise
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths
 from formed_gradients import assert_same_distances, distances, explicit_gradients, module_factors, stack
 
 HIDDEN = [(), (8,), (8, 6), (9, 7, 5)]
@@ -29,7 +30,7 @@ class TestOwnNetworks:
     def test_distances_equal_explicit_gradients(self, hidden, task):
         x, codes, values = some_data()
         outputs, y = (3, codes) if task == "classification" else (1, values)
-        networks = initialise(Widths(5, hidden, outputs), [3])
+        networks = initialise(LayerWidths(5, hidden, outputs), [3])
         module = stack([5, *hidden, outputs])
         with torch.no_grad():
             linears = [layer for layer in module if isinstance(layer, nn.Linear)]
@@ -89,5 +90,5 @@ class TestLayerFactor:
     def test_formed_gradients_are_a_layer_with_delta_one(self):
         gradients = torch.arange(6.0).reshape(2, 3)
         assert torch.equal(formed_part(gradients).formed(), gradients)
-        found = explicit(gradients, torch.zeros(2))
+        found = materialised_factors(gradients, torch.zeros(2))
         torch.testing.assert_close(found.products(found), gradients @ gradients.T)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from anml.gradients import fused
-from anml.gradients.factors import Factors, LayerFactor, explicit
+from anml.gradients.factors import Factors, LayerFactor, materialised_factors
 from anml.gradients.krum import krum_scores
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -58,9 +58,9 @@ def random_factors(n: int, device: str) -> Factors:
 @pytest.mark.parametrize("n", [33_000, 40_001])
 def test_on_a_gpu_the_scores_are_those_of_torch(n, monkeypatch):
     given = random_factors(n, "cuda")
-    assert fused.usable(given, 10)
+    assert fused.kernel_available(given, 10)
     ours = krum_scores(given, 10)
-    monkeypatch.setattr(fused, "WORTH", 10**9)
+    monkeypatch.setattr(fused, "MIN_SAMPLES", 10**9)
     np.testing.assert_allclose(ours, krum_scores(given, 10), rtol=1e-4)
 
 
@@ -69,13 +69,15 @@ def test_on_a_gpu_the_scores_are_those_of_torch(n, monkeypatch):
 def test_lists_that_overflow_are_done_again(monkeypatch):
     generator = torch.Generator().manual_seed(0)
     x = 100 * torch.rand(40_000, 3, generator=generator)
-    given = explicit((x - x.mean(0))[x[:, 0].argsort()].cuda(), torch.zeros(len(x), device="cuda"))
+    given = materialised_factors(
+        (x - x.mean(0))[x[:, 0].argsort()].cuda(), torch.zeros(len(x), device="cuda")
+    )
     # Bounds from few references are so loose that thousands of distances lie below them.
     monkeypatch.setattr(fused, "REFERENCES", 64)
     ours = krum_scores(given, 10)
-    monkeypatch.setattr(fused, "WORTH", 10**9)
+    monkeypatch.setattr(fused, "MIN_SAMPLES", 10**9)
     np.testing.assert_allclose(ours, krum_scores(given, 10), rtol=1e-2)
 
 
 def test_the_processor_uses_torch():
-    assert not fused.usable(explicit(torch.zeros(40_000, 2), torch.zeros(40_000)), 10)
+    assert not fused.kernel_available(materialised_factors(torch.zeros(40_000, 2), torch.zeros(40_000)), 10)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from anml.gradients import factors
-from anml.gradients.factors import FormedWhenNeeded, LayerFactor, LookupFactor, SequenceFactor
+from anml.gradients.factors import LayerFactor, LazyGradient, LookupFactor, SequenceFactor
 
 
 def normal(*shape, seed=0):
@@ -21,7 +21,7 @@ def sequence(n=6, t=4, bias=True, seed=0):
 
 
 def when_needed(n=6, seed=0):
-    return FormedWhenNeeded(normal(n, 4, seed=seed), normal(n, 4, seed=seed + 1), torch.mul)
+    return LazyGradient(normal(n, 4, seed=seed), normal(n, 4, seed=seed + 1), torch.mul)
 
 
 PARTS = {

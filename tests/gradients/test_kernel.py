@@ -6,7 +6,7 @@ import torch
 pytest.importorskip("triton", reason="triton is not installed")
 
 from anml.gradients import kernel
-from anml.gradients.factors import Factors, LayerFactor, explicit
+from anml.gradients.factors import Factors, LayerFactor, materialised_factors
 from anml.gradients.kernel import STEP, pack
 
 
@@ -15,7 +15,7 @@ def normal(*shape, seed=0):
 
 
 def unpacked_products(packed):
-    """What the kernel sums up, layer by layer, from what was packed."""
+    """Compute the products of the kernel layer by layer from the packed data."""
     total, offset = torch.zeros(len(packed.values), len(packed.values)), 0
     for inputs, deltas, bias in zip(packed.inputs, packed.deltas, packed.bias, strict=True):
         a = packed.values[:, offset : offset + inputs]
@@ -38,7 +38,7 @@ def test_packed_factors_have_the_products_they_had(bias):
 
 
 def test_formed_gradients_need_no_deltas():
-    factors = explicit(normal(6, 33), torch.zeros(6))
+    factors = materialised_factors(normal(6, 33), torch.zeros(6))
     packed = pack(factors)
     assert packed.deltas == (0,)
     assert packed.inputs == (2 * STEP,)

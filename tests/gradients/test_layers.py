@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError
-from anml.gradients.batches import Batch, Readout
+from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.layers.rules import LAYERS
 from anml.gradients.modules import exact_factors, sketched_factors
-from anml.gradients.record import unread
+from anml.gradients.record import unsupported_layers
 from formed_gradients import module_factors
 
 
@@ -35,7 +35,7 @@ def gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tens
 
 
 def assert_products(module: nn.Module, x: torch.Tensor, y: torch.Tensor, *, by_rules: bool = True) -> None:
-    assert bool(unread(module)) != by_rules
+    assert bool(unsupported_layers(module)) != by_rules
     factors = module_factors(module, x, y, "softmax")
     exact = gradients(module, x, y)
     wanted = exact @ exact.T
@@ -44,10 +44,10 @@ def assert_products(module: nn.Module, x: torch.Tensor, y: torch.Tensor, *, by_r
     assert float(((factors.products(factors) - wanted).abs() / scale).max()) < 1e-4
     torch.testing.assert_close(factors.norms().double(), wanted.diagonal(), rtol=1e-4, atol=0)
     batches = [Batch(x[:3], y[:3]), Batch(x[3:], y[3:])]
-    streamed = exact_factors(module, batches, Readout(), len(y))
+    streamed = exact_factors(module, batches, GradientSettings(), len(y))
     torch.testing.assert_close(streamed.products(streamed), factors.products(factors), rtol=1e-4, atol=1e-6)
     # Sketches are unbiased: with many numbers they come close.
-    sketch = sketched_factors(module, batches, Readout(), size=2**15)
+    sketch = sketched_factors(module, batches, GradientSettings(), size=2**15)
     assert float(((sketch.products(sketch) - wanted).abs() / scale).max()) < 0.05
 
 
@@ -275,7 +275,7 @@ class TestOthers:
     y = torch.arange(9) % 3
 
     def test_parameters_of_no_layer_go_through_torch_func(self):
-        assert unread(Raw()) == ["Raw"]
+        assert unsupported_layers(Raw()) == ["Raw"]
         assert_products(seeded(Raw), self.x, self.y, by_rules=False)
 
     def test_a_weight_used_in_passing_is_noticed(self):
@@ -299,7 +299,7 @@ class TestOthers:
 
     def test_batch_statistics_in_evaluation_mix_samples(self):
         module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False))
-        assert unread(module) == ["BatchNorm1d"]
+        assert unsupported_layers(module) == ["BatchNorm1d"]
 
     def test_a_rule_of_the_users_own(self, monkeypatch):
         class Scale(nn.Module):
@@ -311,7 +311,7 @@ class TestOthers:
                 return x * self.weight
 
         module = nn.Sequential(Scale(), nn.Linear(4, 3))
-        assert unread(module) == ["Scale"]
+        assert unsupported_layers(module) == ["Scale"]
         from anml.gradients.factors import formed_part
 
         monkeypatch.setitem(LAYERS, Scale, lambda layer, a, d: {("weight",): formed_part(a * d)})
@@ -357,9 +357,9 @@ def test_a_sketch_is_off_by_one_over_the_root_of_its_size():
     exact = module_factors(module, x, y, "softmax")
     wanted, lengths = exact.products(exact), exact.norms().sqrt()
     for size in (512, 2_048):
-        sketch = sketched_factors(module, [Batch(x, y)], Readout(), size)
+        sketch = sketched_factors(module, [Batch(x, y)], GradientSettings(), size)
         off = (sketch.products(sketch) - wanted) / (lengths[:, None] * lengths)
         assert float(off.square().mean().sqrt()) == pytest.approx(math.sqrt(1.5 / size), rel=0.5)
-    again = sketched_factors(module, [Batch(x[:7], y[:7]), Batch(x[7:], y[7:])], Readout(), 512)
-    whole = sketched_factors(module, [Batch(x, y)], Readout(), 512)
+    again = sketched_factors(module, [Batch(x[:7], y[:7]), Batch(x[7:], y[7:])], GradientSettings(), 512)
+    whole = sketched_factors(module, [Batch(x, y)], GradientSettings(), 512)
     torch.testing.assert_close(again.layers[0].a, whole.layers[0].a, rtol=1e-4, atol=1e-6)

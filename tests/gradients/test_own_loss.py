@@ -1,4 +1,4 @@
-"""How a module that computes its own loss reads labels."""
+"""Label alignment of modules that compute their own loss."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from anml.core.errors import UnsupportedError
-from anml.gradients.batches import Batch, Readout
+from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.losses import next_token, softmax
 from anml.gradients.own_loss import loss_as_trained
 
@@ -30,7 +30,7 @@ class Speaks(nn.Module):
 
 
 def asked(module, loss="softmax", labels=LABELS):
-    return loss_as_trained(module, Batch({"ids": IDS}, labels), Readout(loss))
+    return loss_as_trained(module, Batch({"ids": IDS}, labels), GradientSettings(loss))
 
 
 def test_a_module_that_shifts_labels_is_read_as_one():
@@ -64,7 +64,10 @@ def test_a_loss_that_was_named_or_given_stays():
 
 
 def test_modules_without_a_loss_of_their_own_are_as_they_are():
-    assert loss_as_trained(nn.Linear(2, 2), Batch(torch.ones(1, 2), torch.zeros(1)), Readout()) == "softmax"
+    assert (
+        loss_as_trained(nn.Linear(2, 2), Batch(torch.ones(1, 2), torch.zeros(1)), GradientSettings())
+        == "softmax"
+    )
     silent = Speaks(softmax)
     silent.forward = lambda ids, labels=None: SimpleNamespace(logits=silent.table(ids))
     assert asked(silent) == "softmax"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from anml.gradients.record import Unreadable, read, unread
+from anml.gradients.record import UnsupportedLayer, record_gradients, unsupported_layers
 
 
 def normal(*shape, seed=0):
@@ -13,7 +13,7 @@ def normal(*shape, seed=0):
 
 def recorded(module, x, y, last=None):
     module.eval()
-    return read(module, lambda: module(x), y, "softmax", len(x), last)
+    return record_gradients(module, lambda: module(x), y, "softmax", len(x), last)
 
 
 def slow(module, x, y):
@@ -106,8 +106,8 @@ def test_nothing_is_left_behind():
         # Samples are not in the first place any more.
         return module[1](module[0](X).unsqueeze(0)).squeeze(0)
 
-    with pytest.raises(Unreadable):
-        read(module, run, Y, "softmax", 6)
+    with pytest.raises(UnsupportedLayer):
+        record_gradients(module, run, Y, "softmax", 6)
     assert not any(layer._forward_hooks for layer in module.modules())
     assert all(torch.equal(p, before[name]) for name, p in module.named_parameters())
     assert all(p.grad is None for p in module.parameters())
@@ -141,13 +141,13 @@ def test_a_table_looked_up_once_for_all_samples_counts_for_each(shape):
     ids=["linear", "two kinds", "frozen", "attention", "slope"],
 )
 def test_kinds_that_no_rule_reads_are_named(module, expected):
-    found = unread(module)
+    found = unsupported_layers(module)
     assert found[: len(expected)] == expected
     assert bool(found) == bool(expected)
 
 
 def test_a_module_without_a_readable_layer_is_unreadable():
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnsupportedLayer):
         recorded(nn.Sequential(nn.PReLU(), nn.Flatten()), X[:, :3], Y)
 
 
@@ -160,5 +160,5 @@ def test_samples_along_another_dimension_are_unreadable():
         def forward(self, x):
             return self.one(x.T).T[:, :3]
 
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnsupportedLayer):
         recorded(Turned(), X, Y)

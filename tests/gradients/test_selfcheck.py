@@ -1,13 +1,13 @@
-"""Whether gradients read from layers are torch's: asked of samples that have one, for each parameter."""
+"""Self-check of layer gradients against torch, for each parameter on samples with a gradient."""
 
 import pytest
 import torch
 from torch import nn
 
-from anml.gradients.batches import Batch, Readout
+from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.factors import formed_part
 from anml.gradients.modules import exact_factors
-from anml.gradients.record import Covered, Unreadable, read
+from anml.gradients.record import Covered, UnsupportedLayer, record_gradients
 from anml.gradients.selfcheck import SelfCheck
 from formed_gradients import explicit_gradients
 
@@ -21,7 +21,7 @@ def net():
 
 
 def covered_of(module, x=X, y=Y):
-    return read(module, lambda: module(x), y, "softmax", len(x))[0]
+    return record_gradients(module, lambda: module(x), y, "softmax", len(x))[0]
 
 
 def losses(module, rows):
@@ -88,7 +88,7 @@ def sorted_by_kind():
 def test_what_only_some_samples_do_is_noticed_in_the_first_batch():
     x, y = sorted_by_kind()
     module = Sneaky()
-    found = exact_factors(module, [Batch(x, y)], Readout(), 8)
+    found = exact_factors(module, [Batch(x, y)], GradientSettings(), 8)
     exact = explicit_gradients(module, x, y, nn.functional.cross_entropy)
     torch.testing.assert_close(found.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
 
@@ -110,10 +110,10 @@ def test_what_opens_later_is_asked_for_later():
     x, y = sorted_by_kind()
     closed = int((x[:, 0] <= 0).sum())
     batches = [Batch(x[:closed], y[:closed]), Batch(x[closed:], y[closed:])]
-    with pytest.raises(Unreadable):
-        exact_factors(Silent(), batches, Readout(), 8)
+    with pytest.raises(UnsupportedLayer):
+        exact_factors(Silent(), batches, GradientSettings(), 8)
     module = Silent()
-    found = exact_factors(module, batches, Readout(from_layers=False), 8)
+    found = exact_factors(module, batches, GradientSettings(from_layers=False), 8)
     exact = explicit_gradients(module, x, y, nn.functional.cross_entropy)
     torch.testing.assert_close(found.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
 

@@ -14,6 +14,9 @@ import pytest
 import sqlalchemy as sa
 
 from ledger.ledger_world import World, copied_world
+from ledger.lived import lived
+
+__all__ = ["lived"]
 
 ENGINES = ("sqlite", "postgresql")
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from anml.core.canonical import canonical, sha256
-from anml.core.manifest import FORMAT, finish, head_digest
-from anml.core.settle import UNIT, Rules
 from anml.ledger import keys, kinds
-from anml.ledger.log import GENESIS, Event, Posting, stamp
+from anml.ledger.log import GENESIS, Event, Posting, format_timestamp
 from anml.ledger.state import State
+from anml.settlement.allocate import UNIT, PayoutRules
+from anml.settlement.manifest import FORMAT, add_totals, header_digest
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -34,7 +34,7 @@ def public(name: str) -> bytes:
 
 def at(days: float = 0.0) -> str:
     """The time so many days after the first entry."""
-    return stamp(START + timedelta(days=days))
+    return format_timestamp(START + timedelta(days=days))
 
 
 def event(kind: str, subject: str = "", body: dict | None = None, *, seq: int = 2, settlement: str = "",
@@ -65,14 +65,23 @@ def line(who: str, units: int, *, newcomer: bool = False, counted: int = 1, r: i
 
 def manifest(lines: list[dict], pool: int, currency: str = "EUR", run: str = "1", **rules) -> dict:
     """A whole manifest; `run` names its rows."""
-    return finish(
+    return add_totals(
         {
-            "format": FORMAT, "run": {"rows_sha256": f"rows{run}", "work_sha256": f"work{run}", "marks": [],
-                    "samples_sha256": f"run{run}"},
-            "rules": asdict(Rules(**rules)), "unit": UNIT, "pool": pool, "rate": 0, "currency": currency,
+            "format": FORMAT,
+            "run": {
+                "rows_sha256": f"rows{run}",
+                "work_sha256": f"work{run}",
+                "marks": [],
+                "samples_sha256": f"run{run}",
+            },
+            "rules": asdict(PayoutRules(**rules)),
+            "unit": UNIT,
+            "pool": pool,
+            "rate": 0,
+            "currency": currency,
             "contributors": lines,
         }
-    )  # fmt: skip
+    )
 
 
 class Hand:
@@ -95,7 +104,7 @@ class Hand:
         )
 
     def check(self, kind: str, subject: str, body: dict, **more) -> list[Posting]:
-        """What a step would move; nothing is taken in."""
+        """Return the postings of a step without applying it."""
         return self.state.check(self.make(kind, subject, body, **more))
 
     def add(self, kind: str, subject: str, body: dict, **more) -> Event:
@@ -125,7 +134,7 @@ class Hand:
     def register(self, *numbers: int) -> None:
         for number in numbers:
             self.add(kinds.REGISTERED, pid(number), {"record": "r", "account": "a"})
-        self.add(kinds.TAKEN, "import", {"what": "import"}, by="ann")
+        self.add(kinds.RECORDS_SIGNED, "import", {"what": "import"}, by="ann")
 
     def draft_body(self, lines: list[dict], pool: int, *, currency: str = "EUR", run: str = "1",
                    window_days: int = 14, supersedes: str | None = None, **rules) -> dict:  # fmt: skip
@@ -133,7 +142,7 @@ class Hand:
         data = canonical(made)
         self.documents[sha256(data)] = data
         return {
-            "manifest": sha256(data), "head": head_digest(made), "currency": currency, "pool": pool,
+            "manifest": sha256(data), "head": header_digest(made), "currency": currency, "pool": pool,
             "run": f"run{run}", "rows": f"rows{run}", "work": f"work{run}", "marks": [],
             "window_days": window_days, "supersedes": supersedes,
             "accepted": None, "project": "",
@@ -143,7 +152,7 @@ class Hand:
         return self.add(kinds.DRAFTED, sid, self.draft_body(lines, pool, **more), by=by)
 
     def approve(self, sid: str, by: str = "bob") -> Event:
-        from anml.ledger.money_parts import Settlements
+        from anml.ledger.state_money import Settlements
 
         found = self.state.part(Settlements).get(sid)
         body = {"manifest": found.manifest, "head": found.head}

@@ -1,6 +1,6 @@
 """Paths through trees, checked by the program that outsiders get: no other one does."""
 
-from anml.app.ledger.verify import verifier
+from anml.ledger.services.verify import verifier
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, path: list[bytes], root: bytes) -> bool:

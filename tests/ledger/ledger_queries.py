@@ -1,16 +1,16 @@
-"""What tests ask a ledger's tables directly, by queries of their own."""
+"""Direct queries of tests on the tables of a ledger."""
 
 from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
 from anml.ledger.keys import KeyRing
-from anml.ledger.log import Event, decode, newest
-from anml.ledger.money_parts import Settlement, Settlements
-from anml.ledger.parts import People, Proposals
-from anml.ledger.people import ACCOUNT
+from anml.ledger.log import Event, decode_event, log_head
+from anml.ledger.personal_data import ACCOUNT
 from anml.ledger.schema import alias, event, posting
-from anml.ledger.state import loaded
+from anml.ledger.state import load_component
+from anml.ledger.state_money import Settlement, Settlements
+from anml.ledger.state_people import Contributors, Proposals
 
 
 def events(
@@ -21,35 +21,35 @@ def events(
     query = query.where(event.c.kind.in_(kinds)) if kinds else query
     query = query.where(event.c.subject == subject) if subject is not None else query
     for row in connection.execute(query):
-        yield decode(row.entry, row.hash)
+        yield decode_event(row.entry, row.hash)
 
 
 def find(connection: sa.Connection, key: str) -> Event | None:
     """The event with this key."""
     row = connection.execute(sa.select(event.c.entry, event.c.hash).where(event.c.key == key)).first()
-    return decode(row.entry, row.hash) if row else None
+    return decode_event(row.entry, row.hash) if row else None
 
 
 def size(connection: sa.Connection) -> int:
-    """How many entries the log has."""
-    return newest(connection)[0]
+    """Return the number of entries of the log."""
+    return log_head(connection)[0]
 
 
 def who_is(connection: sa.Connection, ring: KeyRing, source: str, name: str) -> str | None:
     """The identifier of an account, as the table says it."""
     handle = ring.handle(ACCOUNT, f"{source}\x00{name}")
     found = connection.scalar(sa.select(alias.c.pid).where(alias.c.handle == handle))
-    return None if found is None else loaded(People, connection).resolve(found)
+    return None if found is None else load_component(Contributors, connection).resolve(found)
 
 
 def settlements(connection: sa.Connection) -> dict[str, Settlement]:
     """All settlements by their identifiers, oldest first."""
-    return loaded(Settlements, connection).found
+    return load_component(Settlements, connection).found
 
 
 def open_proposals(connection: sa.Connection) -> list[Event]:
-    """What waits for a second person, oldest first."""
-    return loaded(Proposals, connection).waiting
+    """Return the proposals that need a second approval, oldest first."""
+    return load_component(Proposals, connection).waiting
 
 
 def leaves(connection: sa.Connection, upto: int | None = None) -> list[bytes]:

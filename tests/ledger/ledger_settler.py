@@ -3,19 +3,19 @@
 import sys
 from pathlib import Path
 
-from anml.app.pay import settle
-from anml.app.pay.settle import release
-from anml.core.money import parse_amount
+from anml.ledger.pay import settle
+from anml.ledger.pay.settle import release_settlement
 from anml.ledger.store import open_ledger
+from anml.settlement.money import parse_amount
 
 
 def main(url: str, keys: str, folders: list[str]) -> None:
     ledger = open_ledger(url, keys)
     for folder in folders:
-        terms = settle.Terms(parse_amount("7"), "EUR", "ann", window_days=0, source="run")
-        made = settle.draft(ledger, Path(folder), terms)
-        settle.approve(ledger, made.id, "bob")
-        release(ledger, made.id, by="cat")
+        terms = settle.SettlementTerms(parse_amount("7"), "EUR", "ann", window_days=0, source="run")
+        made = settle.draft_settlement(ledger, Path(folder), terms)
+        settle.approve_settlement(ledger, made.id, "bob")
+        release_settlement(ledger, made.id, by="cat")
         print(made.id, flush=True)
     ledger.close()
 

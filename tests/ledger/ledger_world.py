@@ -10,13 +10,14 @@ from pathlib import Path
 
 import polars as pl
 
-from anml.app.ledger.steps import confirm_all
-from anml.app.pay import settle
 from anml.core.canonical import sha256
-from anml.core.money import parse_amount
-from anml.ledger import evidence, keys, kinds, people, standing, two_people
+from anml.ledger import evidence, keys, kinds, standing, two_people
+from anml.ledger import personal_data as people
+from anml.ledger.pay import settle
+from anml.ledger.services.steps import confirm_proposals
 from anml.ledger.signing import from_file
-from anml.ledger.store import Charter, Ledger, create, open_ledger
+from anml.ledger.store import Ledger, LedgerSettings, create, open_ledger
+from anml.settlement.money import parse_amount
 from ledger.ledger_queries import who_is
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,7 +51,7 @@ class World:
         self.ledger: Ledger | None = None
         is_copy = Path(url).is_file()
         if not is_copy:
-            given = Charter(**{"founder": "ann", "payee_wait_days": 0, **charter})
+            given = LedgerSettings(**{"founder": "ann", "payee_wait_days": 0, **charter})
             self.ledger = create(url, keys, "test-ledger", self.clock, given, keys / "staff")
         self.reopen()
         if not is_copy:
@@ -81,7 +82,7 @@ class World:
 
     def confirm(self, *numbers: int, by: str = "bob"):
         """A second person's word; returns the last entry."""
-        return confirm_all(self.ledger, numbers, by)[-1]
+        return confirm_proposals(self.ledger, numbers, by)[-1]
 
     def trust(self, public: bytes, owner: str = "https://lab.example/qa", **more) -> str:
         """Trust a key that vouches; returns its name."""
@@ -90,23 +91,25 @@ class World:
         return self.confirm(made.seq).subject
 
     def name_reviewer(self, pid: str) -> None:
-        made = self.ledger.write(lambda tx: two_people.propose(tx, kinds.NAMED, pid, {"on": True}, "ann"))
+        made = self.ledger.write(
+            lambda tx: two_people.propose(tx, kinds.REVIEWER_NAMED, pid, {"on": True}, "ann")
+        )
         self.confirm(made.seq)
 
     def register(self, source: str, names) -> dict[str, str]:
         def work(tx):
             found = people.register(tx, source, names)
-            evidence.taken(tx, "import", "test", None)
+            evidence.sign_records(tx, "import", "test", None)
             return found
 
         return self.ledger.write(work)
 
-    def record(self, *records: evidence.Record) -> None:
+    def record(self, *records: evidence.EvidenceRecord) -> None:
         """Evidence as an import would record it."""
 
         def work(tx):
-            evidence.add(tx, records)
-            evidence.taken(tx, "import", "test", None)
+            evidence.add_records(tx, records)
+            evidence.sign_records(tx, "import", "test", None)
 
         self.ledger.write(work)
 
@@ -115,30 +118,32 @@ class World:
 
         def work(tx):
             standing.add_scores(tx, scores)
-            evidence.taken(tx, "import", "test", None)
+            evidence.sign_records(tx, "import", "test", None)
 
         self.ledger.write(work)
 
     def vouch(self, *pids: str) -> None:
         """Somebody with standing vouches for these contributors, with a key of their own."""
-        from anml.app.ledger import attest
+        from anml.ledger.services import attest
 
         path = self.folder / "university.pem"
         if not path.exists():
             self.trust(keys.read_public(keys.create_signer(path)), "https://university.example")
-        paper = attest.make(path, "https://university.example", ["ANML_AFFILIATION"], self.clock.now, pids)
-        attest.take_all(self.ledger, {"": paper})
+        paper = attest.sign_attestation(
+            path, "https://university.example", ["ANML_AFFILIATION"], self.clock.now, pids
+        )
+        attest.record_attestations(self.ledger, {"": paper})
 
     def pay_to(self, pid: str, changes: dict[str, str]) -> None:
-        from anml.app.pay import payout
+        from anml.ledger.pay import payout
 
         self.confirm(payout.set_payees(self.ledger, {pid: changes})[0])
 
     def erase(self, pid: str):
         """Forget somebody, money or not, by as many people as that takes."""
-        from anml.app.people.identity import erase
+        from anml.ledger.contributors.identity import erase_contributor
 
-        made = erase(self.ledger, pid, anyway=True)
+        made = erase_contributor(self.ledger, pid, anyway=True)
         if made["proposal"] is not None:
             self.confirm(made["proposal"])
         return made
@@ -161,20 +166,22 @@ class World:
 
     def draft(self, folder: Path, pool: str = "100", by: str = "ann", **terms) -> settle.Draft:
         given = {"source": "run", **terms}
-        return settle.draft(
-            self.ledger, folder, settle.Terms(parse_amount(pool), given.pop("currency", "EUR"), by, **given)
+        return settle.draft_settlement(
+            self.ledger,
+            folder,
+            settle.SettlementTerms(parse_amount(pool), given.pop("currency", "EUR"), by, **given),
         )
 
     def post(self, folder: Path, pool: str = "100", **terms) -> str:
         made = self.draft(folder, pool, **terms)
-        settle.approve(self.ledger, made.id, "bob")
+        settle.approve_settlement(self.ledger, made.id, "bob")
         return made.id
 
     def establish(self, *names: str) -> dict[str, str]:
         """Give these contributors ten settled contributions and an account of some age."""
         folder = self.run(simple_rows(dict.fromkeys(names, 10)))
         made = self.draft(folder, "0.000001")
-        settle.approve(self.ledger, made.id, "bob")
+        settle.approve_settlement(self.ledger, made.id, "bob")
         with self.ledger.read() as connection:
             found = {name: who_is(connection, self.ledger.ring, "run", name) for name in names}
         self.name_payees(found)
@@ -183,7 +190,7 @@ class World:
 
     def name_payees(self, pids: dict[str, str]) -> None:
         """Let two people agree on names to pay these contributors under."""
-        from anml.app.pay import payout
+        from anml.ledger.pay import payout
 
         self.confirm(*payout.set_payees(self.ledger, {pid: {"name": who} for who, pid in pids.items()}))
 
@@ -231,18 +238,18 @@ def judged_rows(labels: dict[str, list[float]]) -> pl.DataFrame:
 
 def write_run(
     folder: Path, rows: pl.DataFrame, recipe: dict | None = None, verdicts: dict[str, str] | None = None,
-    doubtful: str | None = None,
+    disputed: str | None = None,
 ) -> None:  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     rows.write_parquet(folder / "samples.parquet")
     info = {
-        "anml": "0.1.0",
+        "version": "0.1.0",
         "recipe": recipe or {"combine": "guarded"},
-        "seed": 0,
+        "random_state": 0,
         "versions": {},
         "data": {"name": "made-up", "sha256": "", "rows": rows.height},
-        "columns": {},
-        "gate": {"branch": "doubtful", "reason": doubtful} if doubtful else {"branch": "blend", "rho_c": 0.5},
+        "schema": {},
+        "gate": {"branch": "disputed", "reason": disputed} if disputed else {"branch": "blend", "rho_c": 0.5},
         "rows": rows.height,
         "kept": int(rows["kept"].sum()),
         "warnings": [],
@@ -256,4 +263,4 @@ def write_run(
 def hash_run(folder: Path, info: dict, names=("samples.parquet", "contributors.csv")) -> None:
     """Write the record of a run, with the hashes of the files that are there."""
     files = {name: sha256((folder / name).read_bytes()) for name in names if (folder / name).exists()}
-    (folder / "run.json").write_text(json.dumps({**info, "files": files}))
+    (folder / "run.json").write_text(json.dumps({"schema_version": 2, **info, "files": files}))

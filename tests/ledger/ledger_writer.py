@@ -8,11 +8,12 @@ import sys
 from dataclasses import asdict
 
 from anml.core.canonical import canonical
-from anml.core.manifest import FORMAT, finish, head_digest
-from anml.core.settle import UNIT, Rules
-from anml.ledger import book, people
-from anml.ledger.money_parts import Settlement
+from anml.ledger import book
+from anml.ledger import personal_data as people
+from anml.ledger.state_money import Settlement
 from anml.ledger.store import open_ledger
+from anml.settlement.allocate import UNIT, PayoutRules
+from anml.settlement.manifest import FORMAT, add_totals, header_digest
 
 
 def manifest(pid: str, name: str, pool: int) -> dict:
@@ -27,8 +28,8 @@ def manifest(pid: str, name: str, pool: int) -> dict:
         "rows": 1,
         "kept": 1,
     }
-    rules = asdict(Rules())
-    return finish({"format": FORMAT, "run": run, "rules": rules, "unit": UNIT, "pool": pool, "rate": 0,
+    rules = asdict(PayoutRules())
+    return add_totals({"format": FORMAT, "run": run, "rules": rules, "unit": UNIT, "pool": pool, "rate": 0,
                    "currency": "EUR", "contributors": [line]})  # fmt: skip
 
 
@@ -44,8 +45,8 @@ def main(url: str, keys: str, name: str) -> None:
             made = manifest(pid, key, number + 1)
             paper = tx.keep("manifest", canonical(made))
             found = Settlement(key, "drafted", paper, "EUR", number + 1, "ann", None, key, 0, None,
-                               head=head_digest(made), rows=key, work=key, marks=[])  # fmt: skip
-            book.draft(tx, found)
+                               head=header_digest(made), rows=key, work=key, marks=[])  # fmt: skip
+            book.record_draft(tx, found)
             book.approve(tx, key, "bob")
 
         ledger.write(work)

@@ -80,13 +80,13 @@ def amounts_of(manifest):
 
 
 def verdict_faults(manifest):
-    """Whether the verdicts recorded fit the figures: nobody of whom nothing can be told loses pay by it."""
+    """Check recorded verdicts against figures; an inconclusive contributor's pay is never reduced."""
     faults, least = [], manifest.get("average_row", 0)
     for line in manifest["contributors"]:
         verdicts = line.get("verdicts")
         if verdicts is None:
             continue
-        unsure = verdicts.get("cannot tell", 0)
+        unsure = verdicts.get("inconclusive", 0)
         if sum(verdicts.values()) != line["rows"]:
             faults.append(f"{line['pid']}: verdicts on other than {line['rows']} rows")
         if "average_row" in manifest and line["paid"] < unsure:

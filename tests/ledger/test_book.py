@@ -3,10 +3,10 @@
 import pytest
 
 from anml.core.errors import AnmlError, ConflictError
-from anml.core.settle import UNIT
 from anml.ledger import book, kinds
-from anml.ledger.money_parts import Settlements
 from anml.ledger.state import POOL
+from anml.ledger.state_money import Settlements
+from anml.settlement.allocate import UNIT
 from ledger.ledger_queries import balance, balances, events, settlements, totals
 from ledger.ledger_world import World, simple_rows
 
@@ -67,10 +67,10 @@ def test_drafting_again_in_the_same_words_is_one_draft(posted):
     def work(tx):
         found = tx.state.part(Settlements).get(posted.drafted)
         before = tx.next_seq
-        assert book.draft(tx, found).subject == posted.drafted
+        assert book.record_draft(tx, found).subject == posted.drafted
         assert tx.next_seq == before
         with pytest.raises(ConflictError, match="was used before"):
-            book.draft(tx, found._replace(pool=found.pool + 1))
+            book.record_draft(tx, found._replace(pool=found.pool + 1))
 
     posted.ledger.rehearse(work)
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from anml.ledger import audit, kinds
+from anml.ledger import kinds
+from anml.ledger import replay as audit
 from ledger.ledger_queries import balances, events, settlements, totals
 from ledger.ledger_world import World, simple_rows
+
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 KILLS = int(os.environ.get("ANML_KILLS", "6"))

@@ -6,14 +6,16 @@ import shutil
 
 import pytest
 
-from anml.app.ledger import vouched
-from anml.app.pay import payout, statement
-from anml.app.pay.exports import beancount, statements_csv
-from anml.app.pay.settle import release
 from anml.core.errors import AnmlError
 from anml.ledger import book
+from anml.ledger.pay import payout, statement
+from anml.ledger.pay.exports import beancount, statements_csv
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services import annotate
 from ledger.ledger_queries import events, leaves
 from ledger.ledger_world import World, simple_rows
+
+pytestmark = pytest.mark.slow
 
 
 def live(world: World, seed: int) -> list[str]:
@@ -37,7 +39,7 @@ def live(world: World, seed: int) -> list[str]:
             elif step == "wait":
                 world.clock.pass_days(days)
             elif step == "release":
-                release(world.ledger, sid)
+                release_settlement(world.ledger, sid)
             elif step == "dispute":
                 world.ledger.write(
                     lambda tx, a=(sid, pid, number): book.open_dispute(tx, a[0], a[1], "other", str(a[2]))
@@ -56,8 +58,8 @@ def live(world: World, seed: int) -> list[str]:
                 world.confirm(made.seq)
             elif step == "pay":
                 batches += 1
-                payout.create(world.ledger, f"p{batches}", "EUR", "cat")
-                payout.close(world.ledger, f"p{batches}", None, paid=days == 1)
+                payout.create_batch(world.ledger, f"p{batches}", "EUR", "cat")
+                payout.record_payment_results(world.ledger, f"p{batches}", None, paid=days == 1)
             elif pick.random() < 0.3:
                 world.erase(pid)
             story.append(f"{step} done")
@@ -102,7 +104,7 @@ def test_the_same_import_gives_the_same_log(make_world, pytestconfig):
     logs = []
     for world in twins(make_world, 1):
         world.clock.pass_days(30)
-        vouched.import_file(world.ledger, vouched.Import(file, "label-studio"))
+        annotate.import_file(world.ledger, annotate.Import(file, "label-studio"))
         with world.ledger.read() as connection:
             logs.append(leaves(connection))
     assert logs[0] == logs[1]

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import keys
-from anml.ledger.signing import INTOTO, STATEMENT, SVR, attest, from_key, pae, read_attestation, unwrap, wrap
+from anml.ledger.signing import (
+    INTOTO,
+    STATEMENT,
+    SVR,
+    attest,
+    from_key,
+    open_envelope,
+    pre_authentication_encoding,
+    read_attestation,
+    sign_envelope,
+)
 from ledger.ledger_hand import START, private, public
 
 LAB = "https://lab.example/qa"
@@ -18,47 +28,49 @@ subject = ("anml:contributor:c1", "ab" * 32)
 
 
 def envelope(payload: bytes = b"hello", name: str = "lab", kind: str = INTOTO) -> bytes:
-    return json.dumps(wrap(kind, payload, from_key(private(name)))).encode()
+    return json.dumps(sign_envelope(kind, payload, from_key(private(name)))).encode()
 
 
 def test_signed_bytes_are_those_of_the_protocol():
     """The example of the DSSE protocol: lengths in decimal, one space between all parts."""
-    assert pae("http://example.com/HelloWorld", b"hello world") == (
+    assert pre_authentication_encoding("http://example.com/HelloWorld", b"hello world") == (
         b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     )
     # Lengths are of bytes: two letters, three bytes.
-    assert pae("é!", b"") == b"DSSEv1 3 \xc3\xa9! 0 "
+    assert pre_authentication_encoding("é!", b"") == b"DSSEv1 3 \xc3\xa9! 0 "
 
 
 @given(st.text(max_size=6), st.binary(max_size=6), st.text(max_size=6), st.binary(max_size=6))
 def test_different_things_never_have_the_same_signed_bytes(kind, payload, other_kind, other):
-    assert (pae(kind, payload) == pae(other_kind, other)) == ((kind, payload) == (other_kind, other))
+    assert (pre_authentication_encoding(kind, payload) == pre_authentication_encoding(other_kind, other)) == (
+        (kind, payload) == (other_kind, other)
+    )
 
 
 @given(st.binary(max_size=200))
 def test_what_is_wrapped_is_unwrapped(payload):
-    assert unwrap(envelope(payload), [public("other"), public("lab")]) == (payload, public("lab"))
+    assert open_envelope(envelope(payload), [public("other"), public("lab")]) == (payload, public("lab"))
 
 
 def test_it_counts_for_the_key_that_signed_and_for_no_other():
     with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
-        unwrap(envelope(), [public("other")])
+        open_envelope(envelope(), [public("other")])
     with pytest.raises(IntegrityError, match="known key"):
-        unwrap(envelope(), [])
+        open_envelope(envelope(), [])
 
 
 def test_the_keyid_is_a_hint_and_decides_nothing():
     made = json.loads(envelope())
     made["signatures"][0]["keyid"] = keys.public_text(public("other"))
-    assert unwrap(json.dumps(made).encode(), [public("lab")])[1] == public("lab")
+    assert open_envelope(json.dumps(made).encode(), [public("lab")])[1] == public("lab")
     with pytest.raises(IntegrityError):
-        unwrap(json.dumps(made).encode(), [public("other")])
+        open_envelope(json.dumps(made).encode(), [public("other")])
 
 
 def test_one_good_signature_among_bad_ones_is_enough():
     made = json.loads(envelope())
     made["signatures"].insert(0, {"sig": base64.b64encode(bytes(64)).decode()})
-    assert unwrap(json.dumps(made).encode(), [public("lab")])[0] == b"hello"
+    assert open_envelope(json.dumps(made).encode(), [public("lab")])[0] == b"hello"
 
 
 def test_a_signature_for_one_kind_of_payload_is_none_for_another():
@@ -66,12 +78,12 @@ def test_a_signature_for_one_kind_of_payload_is_none_for_another():
     made = json.loads(envelope(kind="text/plain"))
     made["payloadType"] = INTOTO
     with pytest.raises(IntegrityError, match="known key"):
-        unwrap(json.dumps(made).encode(), [public("lab")])
+        open_envelope(json.dumps(made).encode(), [public("lab")])
 
 
 def test_another_payload_type_is_named():
     with pytest.raises(InputError, match="holds 'text/plain', expected 'application/vnd"):
-        unwrap(envelope(kind="text/plain"), [public("lab")])
+        open_envelope(envelope(kind="text/plain"), [public("lab")])
 
 
 SHAPES = [
@@ -86,7 +98,7 @@ SHAPES = [
 @pytest.mark.parametrize("data", SHAPES, ids=range(len(SHAPES)))
 def test_what_is_no_envelope_is_one_sentence(data):
     with pytest.raises(InputError, match=r"^this is not a DSSE envelope: JSON with payload, payloadType, "):
-        unwrap(data, [public("lab")])
+        open_envelope(data, [public("lab")])
 
 
 @given(st.data())
@@ -96,7 +108,7 @@ def test_a_flipped_bit_is_never_taken_for_another_message(data):
     place = data.draw(st.integers(0, len(made) - 1))
     made[place] ^= 1 << data.draw(st.integers(0, 7))
     try:
-        payload, key = unwrap(bytes(made), [public("lab")])
+        payload, key = open_envelope(bytes(made), [public("lab")])
     except AnmlError:
         return
     assert (payload, key) == (b"pay ann", public("lab"))
@@ -104,7 +116,7 @@ def test_a_flipped_bit_is_never_taken_for_another_message(data):
 
 def test_an_attestation_reads_back():
     made = attest([subject], LAB, ["ANML_REVIEW_ACCEPTED", "ANML_AFFILIATION"], START, private("lab"))
-    found = read_attestation(unwrap(made, [public("lab")])[0])
+    found = read_attestation(open_envelope(made, [public("lab")])[0])
     assert found.subjects == (subject,)
     assert (found.verifier, found.created) == (LAB, START)
     assert found.properties == ("ANML_AFFILIATION", "ANML_REVIEW_ACCEPTED")

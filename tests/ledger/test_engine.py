@@ -9,7 +9,16 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from anml.core.errors import InputError, UnsupportedError
 from anml.ledger import engine
-from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, scrub, sqlite_path, transact
+from anml.ledger.engine import (
+    check_file,
+    connect,
+    database_error,
+    ledger_url,
+    reading,
+    run_transaction,
+    sqlite_path,
+    vacuum_deleted,
+)
 
 
 @pytest.fixture
@@ -88,7 +97,7 @@ def test_folders_and_missing_folders_are_named(tmp_path):
 
 def test_what_a_database_answers_is_one_sentence(tmp_path):
     url = ledger_url("postgresql://ann:secret@db.example/anml")
-    with pytest.raises(InputError) as error, refused(url):
+    with pytest.raises(InputError) as error, database_error(url):
         raise OperationalError("select", {}, Exception("connection\n  refused\t by host"))
     assert "cannot be used: connection refused by host" in str(error.value)
     assert "secret" not in str(error.value)
@@ -111,9 +120,9 @@ def test_a_transaction_is_whole_or_nothing(base):
         raise RuntimeError("power cut")
 
     with pytest.raises(RuntimeError):
-        transact(base, work)
+        run_transaction(base, work)
     assert rows(base) == []
-    assert transact(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (2, 'b')").rowcount) == 1
+    assert run_transaction(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (2, 'b')").rowcount) == 1
     assert rows(base) == [2]
 
 
@@ -126,7 +135,7 @@ def test_a_locked_database_is_tried_again(base):
             raise OperationalError("x", {}, sqlite3.OperationalError("database is locked"))
         return "done"
 
-    assert transact(base, work) == "done"
+    assert run_transaction(base, work) == "done"
     assert len(tries) == 4
 
 
@@ -143,7 +152,7 @@ def test_a_server_that_asks_for_another_try_gets_it(base, state):
             raise DBAPIError("x", {}, Asked())
         return len(tries)
 
-    assert transact(base, work) == 2
+    assert run_transaction(base, work) == 2
 
 
 def test_other_errors_are_not_tried_again(base):
@@ -154,7 +163,7 @@ def test_other_errors_are_not_tried_again(base):
         connection.exec_driver_sql("SELECT * FROM elsewhere")
 
     with pytest.raises(OperationalError, match="no such table"):
-        transact(base, work)
+        run_transaction(base, work)
     assert len(tries) == 1
 
 
@@ -167,18 +176,20 @@ def test_a_database_that_stays_locked_is_given_up(base, monkeypatch):
         raise OperationalError("x", {}, sqlite3.OperationalError("database is locked"))
 
     with pytest.raises(OperationalError):
-        transact(base, work)
+        run_transaction(base, work)
     assert len(tries) == engine.RETRIES
 
 
 def test_writers_take_turns_and_no_update_is_lost(base):
-    transact(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (1, '0')"))
+    run_transaction(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (1, '0')"))
 
     def add(connection):
         value = int(connection.exec_driver_sql("SELECT y FROM t").scalar())
         connection.exec_driver_sql("UPDATE t SET y = ?", (str(value + 1),))
 
-    threads = [threading.Thread(target=lambda: [transact(base, add) for _ in range(5)]) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda: [run_transaction(base, add) for _ in range(5)]) for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -188,18 +199,18 @@ def test_writers_take_turns_and_no_update_is_lost(base):
 
 
 def test_a_reader_sees_one_moment_and_stops_nobody(base):
-    transact(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (1, 'a')"))
+    run_transaction(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (1, 'a')"))
     with reading(base) as connection, connection.begin():
         assert connection.exec_driver_sql("SELECT count(*) FROM t").scalar() == 1
-        transact(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (2, 'b')"))
+        run_transaction(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (2, 'b')"))
         assert connection.exec_driver_sql("SELECT count(*) FROM t").scalar() == 1
     assert rows(base) == [1, 2]
 
 
 def test_deleted_rows_leave_the_files(base, tmp_path):
-    transact(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (1, 'a very personal remark')"))
-    transact(base, lambda c: c.exec_driver_sql("DELETE FROM t"))
-    assert scrub(base, ()) == []
+    run_transaction(base, lambda c: c.exec_driver_sql("INSERT INTO t VALUES (1, 'a very personal remark')"))
+    run_transaction(base, lambda c: c.exec_driver_sql("DELETE FROM t"))
+    assert vacuum_deleted(base, ()) == []
     left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"a very personal remark" not in left
 
@@ -216,6 +227,6 @@ def test_a_file_whose_damage_is_not_even_text_is_one_sentence(base, tmp_path):
     path.write_bytes(data.replace(b"CREATE TABLE t ", b"CREATE T\xe7BLE t "))
     place = ledger_url(str(path))
     made = connect(place)
-    with pytest.raises(InputError, match="cannot be used: it is damaged"), refused(place):
+    with pytest.raises(InputError, match="cannot be used: it is damaged"), database_error(place):
         rows(made)
     made.dispose()

@@ -14,19 +14,23 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import check_statement, sign_checkpoint, verify
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.settle import release
-from anml.app.people import identity
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.manifest import read as parse_manifest
-from anml.core.settle import UNIT, Rules
-from anml.ledger import audit, book, checkpoint, kinds, people, schema
+from anml.ledger import book, checkpoint, kinds, schema
+from anml.ledger import personal_data as people
+from anml.ledger import replay as audit
+from anml.ledger.contributors import identity
 from anml.ledger.log import Posting, check_balanced
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services.verify import check_statement, sign_checkpoint, verify
 from anml.ledger.state import POOL
+from anml.settlement.allocate import UNIT, PayoutRules
+from anml.settlement.manifest import parse_manifest as parse_manifest
 from ledger.ledger_queries import balance, balances, events, settlements, totals, who_is
 from ledger.ledger_world import World, simple_rows
+
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 
@@ -34,7 +38,7 @@ HERE = Path(__file__).parent
 def findings(world: World, *older: str) -> list[str]:
     public = world.ledger.ring.public
     with world.ledger.read() as connection:
-        older_notes = tuple(checkpoint.read(note, public) for note in older)
+        older_notes = tuple(checkpoint.read_checkpoint(note, public) for note in older)
         return audit.verify(connection, older_notes, public).problems
 
 
@@ -48,14 +52,14 @@ def full_history(world: World) -> str:
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3, "new": 2})), "1000.01")
     world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d1"))
     world.clock.pass_days(15)
-    release(world.ledger, sid)
+    release_settlement(world.ledger, sid)
     upheld = book.Answer("upheld", "count-corrected", "cat", 5_000_000)
     world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], upheld, "d1"))
     world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d1"))
-    release(world.ledger, sid)
-    payout.create(world.ledger, "p1", "EUR", "cat")
-    payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
-    payout.close(world.ledger, "p1", [pids["ben"]], paid=False)
+    release_settlement(world.ledger, sid)
+    payout.create_batch(world.ledger, "p1", "EUR", "cat")
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True)
+    payout.record_payment_results(world.ledger, "p1", [pids["ben"]], paid=False)
     reverse(world, sid, pids["ann"], 1_000_000, "duplicate")
     return sid
 
@@ -84,7 +88,9 @@ def test_g1_postings_sum_to_zero_per_entry_and_overall(world):
         world.ledger.write(lambda tx: tx.append("x", "x", "", {}))
 
 
-@pytest.mark.parametrize("rules", [Rules(), Rules(max_share=UNIT // 5), Rules(volume="0.5")])
+@pytest.mark.parametrize(
+    "rules", [PayoutRules(), PayoutRules(max_share=UNIT // 5), PayoutRules(volume="0.5")]
+)
 def test_g2_the_pool_is_given_out_to_the_unit(world, rules):
     world.establish("a", "b", "c")
     sid = world.post(world.run(simple_rows({"a": 1, "b": 1, "c": 1, "d": 7})), "100.000001", rules=rules)
@@ -102,10 +108,10 @@ def test_g3_nobody_goes_below_zero_but_by_a_recorded_reversal(world):
     pids = world.establish("ann", "ben")
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
     world.clock.pass_days(15)
-    release(world.ledger, sid)
-    payout.create(world.ledger, "p1", "EUR", "cat")
+    release_settlement(world.ledger, sid)
+    payout.create_batch(world.ledger, "p1", "EUR", "cat")
     with pytest.raises(ConflictError, match="nothing can be paid"):
-        payout.create(world.ledger, "p2", "EUR", "cat")
+        payout.create_batch(world.ledger, "p2", "EUR", "cat")
     with pytest.raises(ConflictError, match="can be reversed"):
         reverse(world, sid, pids["ann"], 5_000_001, "fraud")
     reverse(world, sid, pids["ann"], 5_000_000, "fraud")
@@ -115,8 +121,8 @@ def test_g3_nobody_goes_below_zero_but_by_a_recorded_reversal(world):
     # The carry is taken from what comes next before anything is paid.
     next_sid = world.post(world.run(simple_rows({"ann": 3, "ben": 1})), "8")
     world.clock.pass_days(15)
-    release(world.ledger, next_sid)
-    made = payout.create(world.ledger, "p3", "EUR", "cat").batch
+    release_settlement(world.ledger, next_sid)
+    made = payout.create_batch(world.ledger, "p3", "EUR", "cat").batch
     assert {p.pid: p.amount for p in made.payments} == {pids["ann"]: 1_000_000, pids["ben"]: 2_000_000}
     # Released twice, an amount would overdraw what is held; the rule itself refuses it.
     body = {"r": 0}
@@ -135,23 +141,23 @@ def test_g4_the_same_key_twice_is_one_effect_and_another_body_a_conflict(world):
     first = world.draft(run, "10")
     before = size(world)
     assert world.draft(run, "10").id == first.id
-    settle.approve(world.ledger, first.id, "bob")
+    settle.approve_settlement(world.ledger, first.id, "bob")
     after = size(world)
-    settle.approve(world.ledger, first.id, "bob")
+    settle.approve_settlement(world.ledger, first.id, "bob")
     assert (before, size(world)) == (after - 3, after)
     with pytest.raises(ConflictError, match="used before for another request"):
-        settle.approve(world.ledger, first.id, "eve")
+        settle.approve_settlement(world.ledger, first.id, "eve")
     world.clock.pass_days(15)
-    release(world.ledger, first.id)
-    assert release(world.ledger, first.id).released == {}
-    one = payout.create(world.ledger, "p1", "EUR", "cat").batch
-    assert payout.create(world.ledger, "p1", "EUR", "cat").batch == one
+    release_settlement(world.ledger, first.id)
+    assert release_settlement(world.ledger, first.id).released == {}
+    one = payout.create_batch(world.ledger, "p1", "EUR", "cat").batch
+    assert payout.create_batch(world.ledger, "p1", "EUR", "cat").batch == one
     with pytest.raises(ConflictError, match="another request"):
-        payout.create(world.ledger, "p1", "EUR", "cat", threshold=5)
-    payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
-    payout.close(world.ledger, "p1", [pids["ann"]], paid=True)
+        payout.create_batch(world.ledger, "p1", "EUR", "cat", threshold=5)
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True)
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True)
     with pytest.raises(ConflictError, match="another request"):
-        payout.close(world.ledger, "p1", [pids["ann"]], paid=False)
+        payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=False)
     with world.ledger.read() as connection:
         assert balance(connection, f"paid:{pids['ann']}", "EUR") == 5_000_000
 
@@ -267,7 +273,7 @@ def test_g6_a_whole_history_rewritten_with_sound_hashes_is_found_by_a_checkpoint
     forged = make_world(world.ledger.engine.dialect.name)
     full_history(forged)
     assert findings(forged) == []
-    read = checkpoint.read(older, world.ledger.ring.public)
+    read = checkpoint.read_checkpoint(older, world.ledger.ring.public)
     with forged.ledger.read() as connection:
         assert "not those that the checkpoint saw" in audit.verify(connection, (read,)).problems[0]
         # And whoever knows the ledger's key sees that this is another ledger.
@@ -349,9 +355,9 @@ def test_g8_the_result_does_not_depend_on_the_order_of_rows(world):
             "kept": [pick.random() < 0.7 for _ in range(n)],
         }
     )
-    plain = settle.draft(world.ledger.dry(), world.run(rows), _terms("77.7"))
+    plain = settle.draft_settlement(world.ledger.dry(), world.run(rows), _terms("77.7"))
     shuffled = rows.sample(fraction=1, shuffle=True, seed=1)
-    other = settle.draft(world.ledger.dry(), world.run(shuffled), _terms("77.7"))
+    other = settle.draft_settlement(world.ledger.dry(), world.run(shuffled), _terms("77.7"))
     assert sorted(plain.amounts.values()) == sorted(other.amounts.values())
     units = [sorted(line["units"] for line in d.manifest["contributors"]) for d in (plain, other)]
     assert units[0] == units[1]
@@ -360,10 +366,10 @@ def test_g8_the_result_does_not_depend_on_the_order_of_rows(world):
     assert strip[0] == strip[1]
 
 
-def _terms(pool: str) -> settle.Terms:
-    from anml.core.money import parse_amount
+def _terms(pool: str) -> settle.SettlementTerms:
+    from anml.settlement.money import parse_amount
 
-    return settle.Terms(parse_amount(pool), "EUR", "ann", source="run")
+    return settle.SettlementTerms(parse_amount(pool), "EUR", "ann", source="run")
 
 
 def test_g9_nothing_is_paid_from_an_unapproved_or_superseded_run(world):
@@ -373,23 +379,23 @@ def test_g9_nothing_is_paid_from_an_unapproved_or_superseded_run(world):
     with world.ledger.read() as connection:
         assert balances(connection, "held:", "EUR", first.id) == {}
     with pytest.raises(ConflictError, match="drafted; this step needs it to be posted"):
-        release(world.ledger, first.id)
+        release_settlement(world.ledger, first.id)
     with pytest.raises(ConflictError, match="a second person must approve"):
-        settle.approve(world.ledger, first.id, "ann")
+        settle.approve_settlement(world.ledger, first.id, "ann")
     with pytest.raises(ConflictError, match="supersede that one"):
         world.draft(run, "20")
     second = world.draft(run, "20", supersedes=first.id)
     with pytest.raises(ConflictError, match="is withdrawn"):
-        settle.approve(world.ledger, first.id, "bob")
-    settle.approve(world.ledger, second.id, "bob")
+        settle.approve_settlement(world.ledger, first.id, "bob")
+    settle.approve_settlement(world.ledger, second.id, "bob")
     # A posted settlement that is superseded is taken back when the new one is approved.
     third = world.draft(run, "4", supersedes=second.id)
-    settle.approve(world.ledger, third.id, "bob")
+    settle.approve_settlement(world.ledger, third.id, "bob")
     world.clock.pass_days(15)
     with pytest.raises(ConflictError, match="is reversed"):
-        release(world.ledger, second.id)
-    release(world.ledger, third.id)
-    paid = payout.create(world.ledger, "p1", "EUR", "cat").batch
+        release_settlement(world.ledger, second.id)
+    release_settlement(world.ledger, third.id)
+    paid = payout.create_batch(world.ledger, "p1", "EUR", "cat").batch
     assert {p.pid: p.amount for p in paid.payments} == {pids["ann"]: 2_000_000, pids["ben"]: 2_000_000}
     assert findings(world) == []
 
@@ -413,7 +419,7 @@ def test_g10_an_erased_contributor_leaves_no_personal_data(world, request, tmp_p
             sa.select(schema.person_key.c.wrapped).where(schema.person_key.c.pid == pid)
         )
     with pytest.raises(ConflictError, match="pay or answer first"):
-        identity.erase(ledger, pid)
+        identity.erase_contributor(ledger, pid)
     left = world.erase(pid)
     assert (left["settlements"], left["unpaid"]) == ([sid], {"EUR": 6_666_667})
     # Names never stood in the files in the clear, and the sealed key is gone from the tables.

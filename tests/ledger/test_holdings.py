@@ -3,9 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
-from anml.ledger import book, kinds, people, reading, schema
-from anml.ledger.parts import People
-from anml.ledger.state import loaded
+from anml.ledger import book, kinds, reading, schema
+from anml.ledger import personal_data as people
+from anml.ledger.state import load_component
+from anml.ledger.state_people import Contributors
 from ledger.ledger_hand import event
 from ledger.ledger_queries import events
 from ledger.ledger_world import World, simple_rows
@@ -27,12 +28,16 @@ def sound(tmp_path_factory):
 
 def problems(world: World, change=None) -> list[str]:
     with world.ledger.engine.connect() as connection, connection.begin() as transaction:
-        held = reading.Holdings()
-        for e in events(connection, reading.Holdings.KINDS):
+        held = reading.ErasableRows()
+        for e in events(connection, reading.ErasableRows.KINDS):
             held.fold(e)
         if change is not None:
             change(connection)
-        found = list(reading.problems(connection, held, loaded(People, connection).erased, {}, {}, None))
+        found = list(
+            reading.table_problems(
+                connection, held, load_component(Contributors, connection).erased, {}, {}, None
+            )
+        )
         transaction.rollback()
     return found
 
@@ -103,13 +108,13 @@ def test_two_people_whose_records_changed_places_are_found(sound):
 
 def test_kinds_with_something_to_hold_are_followed():
     """Whatever names a record, an account, a payee or a paper is among them, by the table of kinds."""
-    for kind, found in kinds.KINDS.items():
+    for kind, found in kinds.ENTRY_KINDS.items():
         holds = bool({"record", "account", "payee", "paper"} & set(found.fields))
-        assert (kind in reading.Holdings.KINDS) == holds
+        assert (kind in reading.ErasableRows.KINDS) == holds
 
 
 def test_the_newest_record_counts_and_all_names_do():
-    held = reading.Holdings()
+    held = reading.ErasableRows()
     held.fold(event(kinds.REGISTERED, "c", {"record": "one", "account": "a"}))
     held.fold(event(kinds.PAYEE_SET, "c", {"record": "two", "payee": "b", "digest": ""}))
     held.fold(event(kinds.PAYEE_SET, "c", {"record": "three", "payee": "", "digest": ""}))

@@ -1,4 +1,4 @@
-"""What one person alone, or a server that lies, tried after all the rest; on SQLite and on PostgreSQL."""
+"""Attacks by one person or by a malicious server; on SQLite and on PostgreSQL."""
 
 from datetime import timedelta
 
@@ -6,21 +6,22 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.audit.runs import read_contributors, read_run
-from anml.app.ledger import attest, steps
-from anml.app.ledger.steps import mend_clock
-from anml.app.ledger.verify import check_statement, verify, watch
-from anml.app.ledger.vouched import Import, import_file
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.settle import release
-from anml.app.people.identity import erase
 from anml.core.canonical import canonical, leaf_hash
 from anml.core.errors import ConflictError, InputError
-from anml.ledger import audit, book, keys, kinds, schema, signing, two_people
-from anml.ledger.log import encode, stamp
+from anml.ledger import book, keys, kinds, schema, signing, two_people
+from anml.ledger import replay as audit
+from anml.ledger.cli.settle import draft_shown
+from anml.ledger.cli.statement import statement_html
+from anml.ledger.contributors.identity import erase_contributor
+from anml.ledger.log import encode_event, format_timestamp
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services import attest, steps
+from anml.ledger.services.annotate import Import, import_file
+from anml.ledger.services.steps import propose_clock_repair
+from anml.ledger.services.verify import check_against_checkpoints, check_statement, verify
 from anml.ledger.signing import from_file
-from anml.surfaces.settle_cli import draft_shown
-from anml.surfaces.statement_cli import statement_html
+from anml.pipeline.read import read_contributors, read_run
 from ledger.ledger_queries import events
 from ledger.ledger_world import hash_run, simple_rows, write_run
 from ledger.test_further_attacks import released
@@ -30,22 +31,22 @@ from ledger.test_insiders import posted, problems
 def test_who_says_that_a_payment_came_back_does_not_send_it_again(world):
     """Cat pays Ben. Dan alone says that it came back, and would pay it once more; so with Ben merged."""
     _, pids = released(world)
-    payout.create(world.ledger, "p1", "EUR", "cat")
-    payout.close(world.ledger, "p1", [pids["ben"]], paid=False, by="dan")
+    payout.create_batch(world.ledger, "p1", "EUR", "cat")
+    payout.record_payment_results(world.ledger, "p1", [pids["ben"]], paid=False, by="dan")
     with pytest.raises(ConflictError, match=r"'dan' recorded that a payment to .* came back; another sends"):
-        payout.create(world.ledger, "p2", "EUR", "dan")
+        payout.create_batch(world.ledger, "p2", "EUR", "dan")
     into = {"into": pids["ann"]}
     made = world.ledger.write(lambda tx: two_people.propose(tx, kinds.MERGED, pids["ben"], into, "ann"))
     world.confirm(made.seq)
     with pytest.raises(ConflictError, match="another sends it again"):
-        payout.create(world.ledger, "p2", "EUR", "dan")
-    made = payout.create(world.ledger, "p2", "EUR", "cat")
+        payout.create_batch(world.ledger, "p2", "EUR", "dan")
+    made = payout.create_batch(world.ledger, "p2", "EUR", "cat")
     # Who sends it again is told on whose word.
     assert (made.batch.total, made.again) == (5_000_000, {pids["ann"]: "dan"})
     assert problems(world) == ""
     # Once it was sent again it is like any other.
-    payout.close(world.ledger, "p2", [pids["ann"]], paid=False, by="eve")
-    assert payout.create(world.ledger, "p3", "EUR", "dan").batch.total == 5_000_000
+    payout.record_payment_results(world.ledger, "p2", [pids["ann"]], paid=False, by="eve")
+    assert payout.create_batch(world.ledger, "p3", "EUR", "dan").batch.total == 5_000_000
 
 
 def test_an_attestation_of_a_file_is_about_those_who_were_read(world, monkeypatch, tmp_path):
@@ -58,21 +59,23 @@ def test_an_attestation_of_a_file_is_about_those_who_were_read(world, monkeypatc
     import_file(world.ledger, Import(file, source="run", columns=columns))
     own = world.folder / "lab.pem"
     world.trust(keys.read_public(keys.create_signer(own)), "https://lab.example")
-    paper = attest.make(own, "https://lab.example", ["ANML_REPRODUCED"], world.clock.now, (), [file])
-    read = audit.read
+    paper = attest.sign_attestation(
+        own, "https://lab.example", ["ANML_REPRODUCED"], world.clock.now, (), [file]
+    )
+    read = audit.read_and_verify
 
     def then_lie(connection, *more, **named):
         found = read(connection, *more, **named)
         (real,) = events(connection, [kinds.CONTRIBUTION])
-        entry = encode(real._replace(seq=10**6, subject=mallory, key="x"))
+        entry = encode_event(real._replace(seq=10**6, subject=mallory, key="x"))
         row = {"kind": real.kind, "at": real.at, "entry": entry, "hash": leaf_hash(entry)}
         forged = sa.insert(schema.event).values(seq=10**6, subject=mallory, key="x", **row)
         connection.execute(forged)
         return found
 
     world.reopen()
-    monkeypatch.setattr(audit, "read", then_lie)
-    attest.take_all(world.ledger, {"": paper})
+    monkeypatch.setattr(audit, "read_and_verify", then_lie)
+    attest.record_attestations(world.ledger, {"": paper})
     with world.ledger.read() as connection:
         assert mallory not in {e.subject for e in events(connection, [kinds.EVIDENCE])}
 
@@ -88,9 +91,9 @@ def test_of_two_drafts_that_replace_one_settlement_one_is_approved(world):
     assert f"It replaces settlement {old} of 10.00 USD, which is reversed." in draft_shown(shown)
     # What is of another currency is taken from nothing.
     assert shown["before"] != old
-    settle.approve(world.ledger, first.id, "bob", seen=steps.named(shown))
+    settle.approve_settlement(world.ledger, first.id, "bob", seen=steps.content_digest(shown))
     for approve in (
-        lambda: settle.approve(world.ledger, second.id, "bob"),
+        lambda: settle.approve_settlement(world.ledger, second.id, "bob"),
         lambda: world.ledger.rehearse(lambda tx: steps.approval(tx, second.id, "bob")),
     ):
         with pytest.raises(ConflictError, match=f"settlement {old} was replaced by another since"):
@@ -103,12 +106,12 @@ def test_one_admin_erases_nobody_who_waits_for_an_answer(world):
     sid = world.post(world.run(rows), "10")
     world.ledger.write(lambda tx: book.open_dispute(tx, sid, pids["ben"], "wrong-count", "d"))
     with pytest.raises(ConflictError, match="still has an appeal open; pay or answer first"):
-        erase(world.ledger, pids["ben"], by="eve")
+        erase_contributor(world.ledger, pids["ben"], by="eve")
     with pytest.raises(ConflictError, match="this step needs two people"):
         world.ledger.write(
             lambda tx: tx.append(kinds.ERASED, "e", pids["ben"], {"reason": "request", "also": []}, by="eve")
         )
-    made = erase(world.ledger, pids["ben"], by="eve", anyway=True)
+    made = erase_contributor(world.ledger, pids["ben"], by="eve", anyway=True)
     world.confirm(made["proposal"])
     assert problems(world) == ""
 
@@ -124,7 +127,7 @@ def test_what_somebody_asked_who_left_is_still_answered(world):
     assert shown["written_by"] == "dan"
     world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "eve", "d"))
     world.clock.pass_days(15)
-    assert release(world.ledger, sid).released[pids["ben"]] == 6_000_000
+    assert release_settlement(world.ledger, sid).released[pids["ben"]] == 6_000_000
 
 
 def test_a_statement_holds_after_the_clock_was_mended(world):
@@ -132,10 +135,10 @@ def test_a_statement_holds_after_the_clock_was_mended(world):
     pids, now = world.establish("ann", "ben"), world.clock.now
     made = world.draft(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
     world.clock.now = now + timedelta(days=300)
-    settle.approve(world.ledger, made.id, "bob")
+    settle.approve_settlement(world.ledger, made.id, "bob")
     world.clock.now = now + timedelta(days=1)
     world.reopen()
-    world.confirm(mend_clock(world.ledger, "ann").seq)
+    world.confirm(propose_clock_repair(world.ledger, "ann").seq)
     found = statement.build(world.ledger, made.id, [pids["ben"]], by="bob")[pids["ben"]]
     envelope = statement.sign(world.ledger, found)
     assert check_statement(envelope, world.ledger.ring.public)["posted"][:10] == "2026-11-27"
@@ -220,7 +223,7 @@ def test_a_run_does_not_unpack_without_end(make_world):
     write_run(folder, simple_rows({"ann": 1}))
     (folder / "contributors.csv").symlink_to("/dev/zero")
     run = read_run(folder)._replace(info={"files": {"contributors.csv": "x"}})
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         read_contributors(folder, run)
 
 
@@ -234,10 +237,10 @@ def test_who_comes_back_after_an_erasure_is_somebody_new(world):
 
 def test_a_file_of_no_day_is_nobodys_checkpoint(make_world, tmp_path):
     world = make_world("sqlite")
-    assert watch(world.ledger, tmp_path).problems == []
+    assert check_against_checkpoints(world.ledger, tmp_path).problems == []
     (kept,) = tmp_path.glob("*.txt")
     kept.rename(tmp_path / "000000000003-99999999T999999Z-0000000000000000.txt")
-    assert watch(world.ledger, tmp_path).problems == []
+    assert check_against_checkpoints(world.ledger, tmp_path).problems == []
 
 
 @pytest.mark.parametrize(("name", "value"), [(5, "x"), ("x", 5)])
@@ -245,9 +248,9 @@ def test_an_attestation_about_a_number_is_one_sentence(make_world, name, value):
     world, subject = make_world("sqlite"), {"name": name, "digest": {"sha256": value}}
     own = world.folder / "lab.pem"
     world.trust(keys.read_public(keys.create_signer(own)), "https://lab.example")
-    said = {"verifier": {"id": "https://lab.example"}, "timeCreated": stamp(world.clock.now),
+    said = {"verifier": {"id": "https://lab.example"}, "timeCreated": format_timestamp(world.clock.now),
             "properties": ["ANML_REPRODUCED"]}  # fmt: skip
     made = {"_type": signing.STATEMENT, "subject": [subject], "predicateType": signing.SVR, "predicate": said}
-    paper = canonical(signing.wrap(signing.INTOTO, canonical(made), from_file(own)))
+    paper = canonical(signing.sign_envelope(signing.INTOTO, canonical(made), from_file(own)))
     with pytest.raises(InputError, match="no imported batch has the SHA-256"):
-        attest.take_all(world.ledger, {"": paper})
+        attest.record_attestations(world.ledger, {"": paper})

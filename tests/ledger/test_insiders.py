@@ -13,20 +13,23 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger import attest
-from anml.app.ledger.verify import verify, watch
-from anml.app.ledger.vouched import Import, import_file
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.settle import release
-from anml.app.people import identity, reputation
-from anml.app.people import scores as run_scores
 from anml.core.canonical import leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.ledger import book, evidence, keys, kinds, people, schema, store, two_people
-from anml.ledger.log import Event, Posting, encode, newest, stamp
-from anml.ledger.standing import standings
+from anml.ledger import book, evidence, keys, kinds, schema, store, two_people
+from anml.ledger import personal_data as people
+from anml.ledger.contributors import identity, reputation
+from anml.ledger.contributors import scores as run_scores
+from anml.ledger.log import Event, Posting, encode_event, format_timestamp, log_head
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services import attest
+from anml.ledger.services.annotate import Import, import_file
+from anml.ledger.services.verify import check_against_checkpoints, verify
+from anml.ledger.standing import contributor_statuses
 from ledger.ledger_queries import balance, events, totals, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
+
+pytestmark = pytest.mark.slow
 
 IBANS = ("DE89370400440532013000", "GB29NWBK60161331926819")
 
@@ -51,12 +54,12 @@ def forge(
 ) -> int:
     """Append an entry with sound hashes, straight to the tables; returns its number."""
     with world.ledger.read() as connection:
-        seq, prev, at = newest(connection)
+        seq, prev, at = log_head(connection)
     lines = tuple(Posting(*line) for line in postings)
     made = Event(
         seq + 1, kind, f"forged/{seq}", subject, at, body, settlement, lines, prev.hex(), b"", by, sig
     )
-    entry = encode(made)
+    entry = encode_event(made)
     row = {"seq": made.seq, "kind": kind, "key": made.key, "subject": subject, "at": at, "entry": entry,
            "hash": leaf_hash(entry)}  # fmt: skip
     rows = [
@@ -86,14 +89,14 @@ UNSEEN = ["ann\u200b", "аnn", "\u202eann", "ann\u00ad", "ann@example.org", ""]
 def test_01_another_spelling_is_not_another_person(world, name):
     made = world.draft(world.run(simple_rows({"x": 1})), "1", by="ann")
     with pytest.raises(ConflictError, match="'ann' drafted this settlement; a second person must approve it"):
-        settle.approve(world.ledger, made.id, name)
+        settle.approve_settlement(world.ledger, made.id, name)
 
 
 @pytest.mark.parametrize("name", UNSEEN)
 def test_01_letters_that_nobody_sees_or_takes_for_others_are_refused(world, name):
     made = world.draft(world.run(simple_rows({"x": 1})), "1")
     with pytest.raises(InputError, match=r"staff identifier") as refused:
-        settle.approve(world.ledger, made.id, name)
+        settle.approve_settlement(world.ledger, made.id, name)
     assert "\n" not in str(refused.value)
 
 
@@ -101,17 +104,17 @@ def test_01_a_signature_of_somebody_else_does_not_pass(world):
     made = world.draft(world.run(simple_rows({"x": 1})), "1")
     world.ledger.signers.file = world.keys / "staff" / "bob.pem"
     with pytest.raises(IntegrityError, match="is not the key that is registered for 'dan'"):
-        settle.approve(world.ledger, made.id, "dan")
+        settle.approve_settlement(world.ledger, made.id, "dan")
     world.reopen()
     with pytest.raises(InputError, match="'mallory' is not a member of staff"):
-        settle.approve(world.ledger, made.id, "mallory")
+        settle.approve_settlement(world.ledger, made.id, "mallory")
 
 
 def test_01_a_name_needs_its_role(world):
     world.hire("pat", kinds.DRAFTER)
     made = world.draft(world.run(simple_rows({"x": 1})), "1")
     with pytest.raises(ConflictError, match="'pat' is drafter; this step needs one of approver"):
-        settle.approve(world.ledger, made.id, "pat")
+        settle.approve_settlement(world.ledger, made.id, "pat")
 
 
 def test_01_one_admin_cannot_make_up_a_second_person(world, make_world):
@@ -174,7 +177,7 @@ def test_03_bank_details_take_two_people_a_wait_and_an_entry(make_world, request
         sid, pids = posted(world)
         world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
         world.clock.pass_days(15)
-        release(world.ledger, sid)
+        release_settlement(world.ledger, sid)
         number = payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[1]}}, "cat")[0]
         with pytest.raises(ConflictError, match="a second person must confirm it"):
             world.confirm(number, by="Cat ")
@@ -182,11 +185,11 @@ def test_03_bank_details_take_two_people_a_wait_and_an_entry(make_world, request
         with world.ledger.read() as connection:
             assert people.profile(connection, world.ledger.ring, pids["ben"])["iban"] == IBANS[0]
         world.confirm(number, by="dan")
-        made = payout.create(world.ledger, "p0", "EUR", "cat", rail="csv")
+        made = payout.create_batch(world.ledger, "p0", "EUR", "cat", rail="csv")
         assert [p.pid for p in made.batch.payments] == [pids["ann"]]
         assert "new bank details: paid from 2026-" in made.left_out[pids["ben"]]
         world.clock.pass_days(4)
-        paid = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+        paid = payout.create_batch(world.ledger, "p1", "EUR", "cat", rail="pain001")
         assert paid.payees[pids["ben"]]["iban"] == IBANS[1]
         assert verify(world.ledger).problems == []
 
@@ -195,8 +198,8 @@ def test_03_a_batch_keeps_the_account_that_it_was_made_with(world, tmp_path):
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
-    release(world.ledger, sid)
-    payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    release_settlement(world.ledger, sid)
+    payout.create_batch(world.ledger, "p1", "EUR", "cat", rail="pain001")
     world.pay_to(pids["ben"], {"iban": IBANS[1]})
     assert payout.write_files(world.ledger, "p1", None, tmp_path).payees[pids["ben"]]["iban"] == IBANS[0]
 
@@ -206,7 +209,7 @@ def test_03_a_changed_profile_changes_no_account(world):
     sid, pids = posted(world)
     world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
     world.clock.pass_days(15)
-    release(world.ledger, sid)
+    release_settlement(world.ledger, sid)
 
     def alone(tx):
         about = people.profile(tx.connection, world.ledger.ring, pids["ben"])
@@ -214,7 +217,7 @@ def test_03_a_changed_profile_changes_no_account(world):
         tx.append(kinds.CHANGED, "k", pids["ben"], {"record": record}, by="ann")
 
     world.ledger.write(alone)
-    paid = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    paid = payout.create_batch(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert paid.payees[pids["ben"]]["iban"] == IBANS[0]
     # Nor can a payment be written with other details than those.
     with pytest.raises(IntegrityError, match="bank details that two people agreed on"):
@@ -292,8 +295,8 @@ def test_04_a_forger_with_the_log_key_still_needs_a_key_of_staff(world):
     sig = base64.b64encode(bytes(64)).decode()
     number = forge(world, kinds.RESOLVED, pids["ben"], body, lines, sid, by="bob", sig=sig)
     with world.ledger.engine.begin() as connection:
-        seq, hashed, _ = newest(connection)
-        checkpoint.seal(connection, world.ledger.ring, seq, hashed.hex())
+        seq, hashed, _ = log_head(connection)
+        checkpoint.sign_head(connection, world.ledger.ring, seq, hashed.hex())
     assert f"entry {number}, dispute.resolved" in problems(world)
 
 
@@ -302,12 +305,14 @@ def test_05_a_key_that_expired_signs_nothing_for_its_past(world):
     path = world.folder / "lab.pem"
     public = keys.read_public(keys.create_signer(path))
     end = START + timedelta(days=10)
-    world.trust(public, since=stamp(START), until=stamp(end))
-    early = attest.make(path, "https://lab.example/qa", ["ANML_REPRODUCED"], START + timedelta(days=5), [pid])
+    world.trust(public, since=format_timestamp(START), until=format_timestamp(end))
+    early = attest.sign_attestation(
+        path, "https://lab.example/qa", ["ANML_REPRODUCED"], START + timedelta(days=5), [pid]
+    )
     world.clock.pass_days(400)
     # Signed, says the signer, in time; received long after the key had ended.
     with pytest.raises(IntegrityError, match="is not valid for 2026-01-06"):
-        attest.take_all(world.ledger, {"": early})
+        attest.record_attestations(world.ledger, {"": early})
 
 
 SMALL = [
@@ -342,7 +347,7 @@ def test_07_erasing_a_merged_person_erases_all_of_them(world, which):
     pids = world.register("test", ["one", "into", "other"])
     world.pay_to(pids["one"], {"name": "Grace Hopper"})
     merged(world, pids["one"], pids["into"])
-    left = identity.erase(world.ledger, pids[which])
+    left = identity.erase_contributor(world.ledger, pids[which])
     assert (left["contributor"], left["also"]) == (pids["into"], [pids["one"]])
     with world.ledger.read() as connection:
         for table in schema.ERASABLE:
@@ -354,9 +359,9 @@ def test_07_erasing_a_merged_person_erases_all_of_them(world, which):
 def test_08_the_documented_role_can_write_and_erase_says_what_it_cannot_reach(
     make_world, request, pytestconfig
 ):
-    """The SQL of docs/ledger.md, as written, on a real server."""
+    """The SQL of docs/concepts/ledger.md, as written, on a real server."""
     world = make_world("postgresql")
-    page = (pytestconfig.rootpath / "docs" / "ledger.md").read_text(encoding="utf-8")
+    page = (pytestconfig.rootpath / "docs" / "concepts" / "ledger.md").read_text(encoding="utf-8")
     sql = page.partition("```sql\n")[2].partition("```")[0]
     assert "CREATE ROLE" in sql
     pid = world.register("test", ["gone"])["gone"]
@@ -384,7 +389,7 @@ def test_08_the_documented_role_can_write_and_erase_says_what_it_cannot_reach(
         assert connection.scalar(sa.text("SELECT current_user")) == "anml_writer"
     world.ledger = role
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
-    left = identity.erase(role, pid)
+    left = identity.erase_contributor(role, pid)
     assert "their owner runs VACUUM FULL" in left["unreached"][0]
     with pytest.raises(sa.exc.DBAPIError), role.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE event SET kind = 'x'")
@@ -396,13 +401,13 @@ def test_08_the_documented_role_can_write_and_erase_says_what_it_cannot_reach(
 def test_09_rows_of_an_import_are_safe_for_spreadsheets(tmp_path, monkeypatch):
     import sys
 
-    from anml.surfaces import cli
+    from anml.ledger.cli import main as cli
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ANML_BY", raising=False)
     (tmp_path / "t.csv").write_text("contributor,label,note\nann,a,=cmd|' /C calc'!A0\nbob,b,plain\n")
-    for words in ("ledger init --ledger b.db", "ledger import t.csv --ledger b.db --out rows.csv"):
-        monkeypatch.setattr(sys, "argv", ["anml", *words.split()])
+    for words in ("init --ledger b.db", "import t.csv --ledger b.db --out rows.csv"):
+        monkeypatch.setattr(sys, "argv", ["anml-ledger", *words.split()])
         with pytest.raises(SystemExit) as stopped:
             cli.main()
         assert not stopped.value.code
@@ -414,9 +419,9 @@ def test_10_statements_never_mix_currencies(world):
     other = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "3000", currency="JPY")
     world.clock.pass_days(15)
     for each in (sid, other):
-        release(world.ledger, each)
-    payout.create(world.ledger, "euros", "EUR", "cat")
-    payout.create(world.ledger, "yen", "JPY", "cat")
+        release_settlement(world.ledger, each)
+    payout.create_batch(world.ledger, "euros", "EUR", "cat")
+    payout.create_batch(world.ledger, "yen", "JPY", "cat")
     euros = statement.build(world.ledger, sid)[pids["ann"]]["amounts"]
     yen = statement.build(world.ledger, other)[pids["ann"]]["amounts"]
     assert (euros["in_transit"], yen["in_transit"]) == (5_000_000, 1_500_000_000)
@@ -428,7 +433,7 @@ GOLD = "task,worker,label,gold\n1,ann,a,a\n2,ann,b,b\n3,ann,a,a\n"
 def r_of(world: World, name: str, source: str = "crowd") -> float:
     with world.ledger.read() as connection:
         pid = who_is(connection, world.ledger.ring, source, name)
-        return standings(connection, stamp(world.clock.now))[pid].track.r
+        return contributor_statuses(connection, format_timestamp(world.clock.now))[pid].track.r
 
 
 def test_11_the_same_judgements_in_other_bytes_count_once(world, tmp_path):
@@ -448,11 +453,13 @@ def test_11_the_same_judgements_in_other_bytes_count_once(world, tmp_path):
 
 
 def test_11_running_the_same_rows_again_counts_once(world, tmp_path):
-    rows = simple_rows({"ann": 4}).with_columns(confidence=pl.Series([0.9, 0.8, 0.9, 1.0]))
+    rows = simple_rows({"ann": 4}).with_columns(self_confidence=pl.Series([0.9, 0.8, 0.9, 1.0]))
     write_run(tmp_path / "first", rows)
-    assert run_scores.add_run(world.ledger, tmp_path / "first", "run") == 1
-    write_run(tmp_path / "again", rows.with_columns(confidence=pl.lit(0.99), score=pl.lit(0.5)).reverse())
-    assert run_scores.add_run(world.ledger, tmp_path / "again", "run") == 0
+    assert run_scores.record_run_scores(world.ledger, tmp_path / "first", "run") == 1
+    write_run(
+        tmp_path / "again", rows.with_columns(self_confidence=pl.lit(0.99), score=pl.lit(0.5)).reverse()
+    )
+    assert run_scores.record_run_scores(world.ledger, tmp_path / "again", "run") == 0
 
 
 def test_11_sock_puppets_gain_nothing_by_agreeing_or_by_vouching(world, tmp_path):
@@ -463,12 +470,17 @@ def test_11_sock_puppets_gain_nothing_by_agreeing_or_by_vouching(world, tmp_path
     found = import_file(world.ledger, Import(file, "crowd-long"))
     pids = [found.contributors[who] for who in socks]
     world.record(
-        *(evidence.Record("review-accepted", a, b, "", f"item:{a}{b}") for a in pids for b in pids if a != b)
+        *(
+            evidence.EvidenceRecord("review-accepted", a, b, "", f"item:{a}{b}")
+            for a in pids
+            for b in pids
+            if a != b
+        )
     )
     assert found.scores == 0
     assert {r_of(world, who) for who in socks} == {0.4}
     with world.ledger.read() as connection:
-        known = standings(connection, stamp(world.clock.now))
+        known = contributor_statuses(connection, format_timestamp(world.clock.now))
     assert {(known[pid].verdict.level, known[pid].verified) for pid in pids} == {("self-attested", False)}
 
 
@@ -479,39 +491,43 @@ def test_12_a_newcomers_hold_ends_only_by_somebody_with_standing(world, issuer):
     sock = world.register("test", ["sock"])["sock"]
     with world.ledger.read() as connection:
         new = who_is(connection, world.ledger.ring, "run", "new")
-    world.record(evidence.Record("review-accepted", new, sock if issuer == "SOCK" else issuer, "", "item:1"))
+    world.record(
+        evidence.EvidenceRecord("review-accepted", new, sock if issuer == "SOCK" else issuer, "", "item:1")
+    )
     world.clock.pass_days(15)
-    assert new in release(world.ledger, sid).waiting
+    assert new in release_settlement(world.ledger, sid).waiting
     # Not even a review by somebody whose word counts ends it: it stands in a file that anybody can edit.
     if issuer == "SOCK":
         world.name_reviewer(sock)
-        assert new in release(world.ledger, sid).waiting
+        assert new in release_settlement(world.ledger, sid).waiting
     # A signature does.
     world.vouch(new)
-    assert new in release(world.ledger, sid).released
+    assert new in release_settlement(world.ledger, sid).released
 
 
 def test_13_debts_follow_people_when_identities_are_merged(world):
     sid, pids = posted(world, "20")
     world.clock.pass_days(15)
-    release(world.ledger, sid)
-    payout.create(world.ledger, "p1", "EUR", "cat")
-    payout.close(world.ledger, "p1", None, paid=True)
+    release_settlement(world.ledger, sid)
+    payout.create_batch(world.ledger, "p1", "EUR", "cat")
+    payout.record_payment_results(world.ledger, "p1", None, paid=True)
     made = world.ledger.write(
         lambda tx: book.propose_reversal(tx, sid, pids["ann"], 9_000_000, "fraud", "cat")
     )
     world.confirm(made.seq, by="dan")
     merged(world, pids["ann"], pids["ben"])
-    later = world.post(world.run(simple_rows({"ben": 1, "x": 1})), "20", rules=settle.Rules(newcomer_cap=0))
+    later = world.post(
+        world.run(simple_rows({"ben": 1, "x": 1})), "20", rules=settle.PayoutRules(newcomer_cap=0)
+    )
     world.clock.pass_days(15)
-    release(world.ledger, later)
+    release_settlement(world.ledger, later)
     with world.ledger.read() as connection:
         assert balance(connection, f"payable:{pids['ann']}", "EUR") == 0
         # Twenty earned, nine owed.
         assert balance(connection, f"payable:{pids['ben']}", "EUR") == 11_000_000
-    assert {p.pid: p.amount for p in payout.create(world.ledger, "p2", "EUR", "cat").batch.payments} == {
-        pids["ben"]: 11_000_000
-    }
+    assert {
+        p.pid: p.amount for p in payout.create_batch(world.ledger, "p2", "EUR", "cat").batch.payments
+    } == {pids["ben"]: 11_000_000}
     assert verify(world.ledger).problems == []
 
 
@@ -547,12 +563,13 @@ def test_14_documents_that_belong_to_nothing_are_found(world):
 
 def test_15_a_run_without_hashes_is_refused(world):
     folder = world.run(simple_rows({"x": 2}))
-    for record in ({}, {"files": {}}, {"files": []}):
+    for files in ({}, {"files": {}}, {"files": []}):
+        record = {"schema_version": 2, **files}
         (folder / "run.json").write_text(json.dumps(record))
         with pytest.raises(IntegrityError, match=r"run\.json keeps no hash of .*samples\.parquet"):
             world.draft(folder)
         with pytest.raises(IntegrityError, match=r"keeps no hash"):
-            run_scores.add_run(world.ledger, folder, "run")
+            run_scores.record_run_scores(world.ledger, folder, "run")
 
 
 def test_15_the_same_rows_settle_once_under_other_bytes(world, tmp_path):
@@ -578,8 +595,8 @@ def test_15_the_same_rows_settle_once_under_other_bytes(world, tmp_path):
 
 
 def test_16_tracebacks_are_sentences(world, tmp_path):
-    from anml.intake.exports import read_export
-    from anml.intake.file import File
+    from anml.io.file import InputFile
+    from anml.io.formats import read_export
 
     def refused(name: str, data: bytes | str, format_: str = "auto", **columns) -> str:
         path = tmp_path / name
@@ -594,7 +611,7 @@ def test_16_tracebacks_are_sentences(world, tmp_path):
     assert "half of a letter" in refused("half.json", task % ("\\ud800", good))
     odd = good.replace('"type": "choices"', '"type": {}')
     (tmp_path / "type.json").write_text(task % ("ann", odd))
-    assert read_export(File(tmp_path / "type.json"), "label-studio", {})[1].rows.height == 1
+    assert read_export(InputFile(tmp_path / "type.json"), "label-studio", {})[1].rows.height == 1
     frame = pl.DataFrame({"contributor": [["a"], ["b"]], "label": ["x", "y"]})
     frame.write_parquet(tmp_path / "list.parquet")
     assert "no identifier and no label" in refused("list.parquet", (tmp_path / "list.parquet").read_bytes())
@@ -606,16 +623,16 @@ def test_16_tracebacks_are_sentences(world, tmp_path):
         with contextlib.suppress(InputError):
             import_file(world.ledger, Import(tmp_path / "deep.json"))
     assert "nested too deeply" in refused("deeper.json", (tmp_path / "deep.json").read_bytes())
-    for column, value in (("r", float("nan")), ("confidence", float("inf")), ("q", -1.0)):
+    for column, value in (("r", float("nan")), ("self_confidence", float("inf")), ("q", -1.0)):
         rows = (
             simple_rows({"x": 2})
-            .with_columns(confidence=pl.lit(0.5))
+            .with_columns(self_confidence=pl.lit(0.5))
             .with_columns(pl.lit(value).alias(column))
         )
         folder = world.run(rows)
         for step in (
             lambda f=folder: world.draft(f),
-            lambda f=folder: run_scores.add_run(world.ledger, f, "run"),
+            lambda f=folder: run_scores.record_run_scores(world.ledger, f, "run"),
         ):
             with pytest.raises(
                 InputError, match=f"column '{column}' of samples.parquet is not between 0 and 1"
@@ -637,7 +654,7 @@ def test_low_a_withdrawn_draft_can_be_drafted_again(world):
     world.ledger.write(lambda tx: book.withdraw(tx, first.id, "ann"))
     second = world.draft(folder, "1")
     assert second.id != first.id
-    assert settle.approve(world.ledger, second.id, "bob").kind == kinds.APPROVED
+    assert settle.approve_settlement(world.ledger, second.id, "bob").kind == kinds.APPROVED
     assert verify(world.ledger).problems == []
 
 
@@ -655,7 +672,7 @@ def test_low_erasing_under_an_open_reader_says_so(make_world):
     pid = world.register("test", ["gone"])["gone"]
     with world.ledger.read() as connection:
         assert len(list(events(connection))) > 0
-        left = identity.erase(world.ledger, pid)
+        left = identity.erase_contributor(world.ledger, pid)
     assert left["unreached"] == [
         "the write-ahead log: somebody reads the ledger; erase again when they are done"
     ]
@@ -709,10 +726,10 @@ def test_low_a_contributors_key_vouches_for_nobody_else(world):
     with pytest.raises(InputError, match="it may say 'self' only"):
         world.trust(public, pids["friend"], may=["reproduced"])
     world.trust(public, pids["friend"])
-    paper = attest.make(
+    paper = attest.sign_attestation(
         world.folder / "own.pem", pids["friend"], ["ANML_SELF"], world.clock.now, [pids["other"]]
     )
-    attest.take_all(world.ledger, {"": paper})
+    attest.record_attestations(world.ledger, {"": paper})
     assert reputation.show(world.ledger)[pids["other"]].verdict.level == "self-attested"
 
 
@@ -721,7 +738,9 @@ def test_g11_no_one_person_moves_money(world):
     sid, pids = posted(world)
     world.clock.pass_days(15)
     alone = [
-        lambda: settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "ann"),
+        lambda: settle.approve_settlement(
+            world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "ann"
+        ),
         lambda: world.confirm(
             payout.set_payees(world.ledger, {pids["ben"]: {"iban": IBANS[0]}}, "ann")[0], by="ann"
         ),
@@ -750,7 +769,7 @@ def test_g11_no_one_person_moves_money(world):
 def test_g11_a_ledger_of_one_person_says_so(make_world):
     world = make_world("sqlite", staff=("ann",), single_person=True)
     sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
-    settle.approve(world.ledger, sid, "ann")
+    settle.approve_settlement(world.ledger, sid, "ann")
     (made,) = statement.build(world.ledger, sid).values()
     assert made["single_person"]
     assert any("One person keeps this ledger" in reason for reason in made["reasons"])
@@ -761,11 +780,11 @@ def test_g12_nothing_is_paid_from_a_ledger_that_does_not_verify(world):
     """Sums are read from a table beside the log; whoever adds a line to it gets nothing out of that."""
     sid, pids = posted(world)
     world.clock.pass_days(15)
-    release(world.ledger, sid)
+    release_settlement(world.ledger, sid)
     more = {"line": 7, "account": f"payable:{pids['ben']}", "currency": "EUR", "amount": 9 * 10**12}
     unlock(world, sa.insert(schema.posting).values(seq=world.size(), settlement="", **more))
     with pytest.raises(IntegrityError, match="nothing is written to a ledger that does not verify: "):
-        payout.create(world.ledger, "p1", "EUR", "cat")
+        payout.create_batch(world.ledger, "p1", "EUR", "cat")
 
 
 def test_g12_a_whole_log_forged_with_other_keys_is_found(world, make_world):
@@ -785,15 +804,15 @@ def test_g12_old_copies_are_found_by_a_watch(make_world, tmp_path):
     world.ledger.engine.dispose()
     shutil.copy(world.url, tmp_path / "old.db")
     (tmp_path / "notes").mkdir()
-    assert watch(world.ledger, tmp_path / "notes").problems == []
+    assert check_against_checkpoints(world.ledger, tmp_path / "notes").problems == []
     world.register("test", ["more"])
-    assert watch(world.ledger, tmp_path / "notes").compared == 1
+    assert check_against_checkpoints(world.ledger, tmp_path / "notes").compared == 1
     world.ledger.engine.dispose()
     for path in world.folder.glob("ledger.db-*"):
         path.unlink()
     shutil.copy(tmp_path / "old.db", world.url)
     assert verify(world.ledger).problems == []  # sound in itself: only an old copy
-    found = watch(world.ledger, tmp_path / "notes")
+    found = check_against_checkpoints(world.ledger, tmp_path / "notes")
     assert any("it is an old copy" in problem for problem in found.problems)
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError, IntegrityError
-from anml.ledger import keys, people
+from anml.ledger import keys
+from anml.ledger import personal_data as people
 from ledger.ledger_hand import private, public
 
 PEM = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
@@ -192,26 +193,26 @@ def test_signatures_of_a_wrong_length_verify_nothing(signature):
 @given(st.binary(max_size=100), st.text(max_size=10))
 def test_what_is_sealed_opens_at_its_place(data, context):
     key = bytes(range(32))
-    assert keys.unseal(key, keys.seal(key, data, context), context) == data
+    assert keys.decrypt(key, keys.encrypt(key, data, context), context) == data
 
 
 @given(st.binary(max_size=30), st.data())
 def test_sealed_data_does_not_open_elsewhere_or_changed(data, draw):
     key = bytes(range(32))
-    sealed = bytearray(keys.seal(key, data, "person/c1", lambda size: bytes(size)))
+    sealed = bytearray(keys.encrypt(key, data, "person/c1", lambda size: bytes(size)))
     with pytest.raises(IntegrityError, match="does not open"):
-        keys.unseal(key, bytes(sealed), "person/c2")
+        keys.decrypt(key, bytes(sealed), "person/c2")
     with pytest.raises(IntegrityError, match="does not open"):
-        keys.unseal(bytes(32), bytes(sealed), "person/c1")
+        keys.decrypt(bytes(32), bytes(sealed), "person/c1")
     sealed[draw.draw(st.integers(0, len(sealed) - 1))] ^= 1
     with pytest.raises(IntegrityError, match="does not open"):
-        keys.unseal(key, bytes(sealed), "person/c1")
+        keys.decrypt(key, bytes(sealed), "person/c1")
 
 
 def test_randomness_is_handed_in():
     key = bytes(32)
-    assert keys.seal(key, b"x", "c", bytes) == keys.seal(key, b"x", "c", bytes)
-    assert keys.seal(key, b"x", "c") != keys.seal(key, b"x", "c")
+    assert keys.encrypt(key, b"x", "c", bytes) == keys.encrypt(key, b"x", "c", bytes)
+    assert keys.encrypt(key, b"x", "c") != keys.encrypt(key, b"x", "c")
 
 
 def test_a_handle_is_an_hmac_of_namespace_and_value():

@@ -2,13 +2,13 @@
 
 import pytest
 
-from anml.app.ledger.verify import check_statement
-from anml.app.pay import statement
-from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError, InputError
 from anml.ledger.book import Answer, answer, open_dispute, resolve
-from anml.ledger.money_parts import Disputes
-from anml.ledger.state import POOL, loaded
+from anml.ledger.pay import statement
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services.verify import check_statement
+from anml.ledger.state import POOL, load_component
+from anml.ledger.state_money import Disputes
 from ledger.ledger_queries import balance, totals
 from ledger.ledger_world import World, simple_rows
 
@@ -39,18 +39,18 @@ def test_a_dispute_freezes_only_its_own_amount_and_rejected_it_is_released_after
     world, sid, pids = posted
     opened(world, sid, pids["ann"])
     world.clock.pass_days(15)
-    done = release(world.ledger, sid)
+    done = release_settlement(world.ledger, sid)
     assert done.released == {pids["ben"]: 5_000_000}
     assert done.waiting == {pids["ann"]: "a dispute is open"}
     answered(world, sid, pids["ann"], NO)
-    assert release(world.ledger, sid).released == {pids["ann"]: 5_000_000}
+    assert release_settlement(world.ledger, sid).released == {pids["ann"]: 5_000_000}
 
 
 def test_rejected_inside_the_window_it_still_waits_for_its_end(posted):
     world, sid, pids = posted
     opened(world, sid, pids["ann"])
     answered(world, sid, pids["ann"], NO)
-    assert release(world.ledger, sid).waiting[pids["ann"]] == "the dispute window is open"
+    assert release_settlement(world.ledger, sid).waiting[pids["ann"]] == "the dispute window is open"
 
 
 def test_upheld_with_money_it_waits_for_a_second_person(posted):
@@ -58,11 +58,11 @@ def test_upheld_with_money_it_waits_for_a_second_person(posted):
     opened(world, sid, pids["ann"])
     answered(world, sid, pids["ann"], MORE)
     world.clock.pass_days(15)
-    assert release(world.ledger, sid).waiting == {pids["ann"]: "a dispute is open"}
+    assert release_settlement(world.ledger, sid).waiting == {pids["ann"]: "a dispute is open"}
     with pytest.raises(ConflictError, match="answered this dispute; a second person must resolve it"):
         resolved(world, sid, pids["ann"], "cat")
     resolved(world, sid, pids["ann"])
-    assert release(world.ledger, sid).released == {pids["ann"]: 7_000_000}
+    assert release_settlement(world.ledger, sid).released == {pids["ann"]: 7_000_000}
     with world.ledger.read() as connection:
         assert balance(connection, POOL, "EUR") == -12_000_000 - 1
         assert totals(connection) == {"EUR": 0}
@@ -121,7 +121,7 @@ def test_a_repeat_after_the_window_is_still_the_same_dispute(posted):
     world.clock.pass_days(20)
     opened(world, sid, pids["ann"])
     with world.ledger.read() as connection:
-        assert [found.settlement for found in loaded(Disputes, connection).every] == [sid]
+        assert [found.settlement for found in load_component(Disputes, connection).every] == [sid]
 
 
 def test_only_those_with_a_credit_and_without_an_open_one_can_dispute(posted):

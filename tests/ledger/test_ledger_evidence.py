@@ -2,16 +2,16 @@
 
 import pytest
 
-from anml.app.ledger.verify import verified
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, IntegrityError
-from anml.core.signals.policy import EVIDENCE, KINDS, LIFTS
 from anml.ledger import evidence, keys, kinds, signing
-from anml.ledger.evidence import Record, item_scope
-from anml.ledger.log import stamp
-from anml.ledger.parts import Keys
+from anml.ledger.evidence import EvidenceRecord, item_scope
+from anml.ledger.log import format_timestamp
+from anml.ledger.services.verify import verified
 from anml.ledger.signing import PROPERTIES, batch_scope, check_envelope, contributor_subject
-from anml.ledger.state import loaded
+from anml.ledger.state import load_component
+from anml.ledger.state_people import Keys
+from anml.signals.policy import CLOSES_FLAGS, DEFAULT_LEVELS, EVIDENCE
 from ledger.ledger_hand import START, at, event, pid, private, public
 from ledger.ledger_queries import events
 from ledger.ledger_world import World
@@ -26,21 +26,21 @@ def shared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evidence")
     world = World(str(folder / "ledger.db"), folder / "keys", folder, ("ann", "bob"))
     world.pids = world.register("ls", ["ada", "bea"])
-    world.lab = world.trust(public("lab"), LAB, may=sorted(KINDS))
+    world.lab = world.trust(public("lab"), LAB, may=sorted(DEFAULT_LEVELS))
     yield world
     world.ledger.close()
 
 
 # --- laws over the tables
 def test_evidence_kinds_all_have_a_property_or_a_reader():
-    assert set(KINDS) == {*PROPERTIES.values(), "agreement", "signature-invalid"}
+    assert set(DEFAULT_LEVELS) == {*PROPERTIES.values(), "agreement", "signature-invalid"}
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_a_property_is_named_by_the_project_and_means_a_kind(name):
     assert name.startswith("ANML_")
     assert name.isupper()
-    assert PROPERTIES[name] in KINDS
+    assert PROPERTIES[name] in DEFAULT_LEVELS
 
 
 def test_no_two_properties_mean_the_same():
@@ -48,9 +48,9 @@ def test_no_two_properties_mean_the_same():
 
 
 def test_praise_never_counts_without_a_name_behind_it():
-    """What counts unnamed is a flag, its lifting, or says nothing of v by itself."""
+    """Unnamed attestations open or close a flag, or have no effect on v."""
     for kind in (name for name, kind in EVIDENCE.items() if kind.unnamed):
-        assert KINDS[kind] in ("flagged", None) or kind in LIFTS
+        assert DEFAULT_LEVELS[kind] in ("flagged", None) or kind in CLOSES_FLAGS
 
 
 def test_item_scopes_hide_the_item():
@@ -65,13 +65,13 @@ def test_how_an_attestation_names_somebody():
 
 
 # --- recording
-def record(who: str, kind: str = "affiliation", **changes) -> Record:
-    return Record(kind, who, changes.pop("issuer", PLACE), changes.pop("when", ""), **changes)
+def record(who: str, kind: str = "affiliation", **changes) -> EvidenceRecord:
+    return EvidenceRecord(kind, who, changes.pop("issuer", PLACE), changes.pop("when", ""), **changes)
 
 
-def added(tx, *records: Record):
-    made = evidence.add(tx, records)
-    evidence.taken(tx, "import", "test", "ann")
+def added(tx, *records: EvidenceRecord):
+    made = evidence.add_records(tx, records)
+    evidence.sign_records(tx, "import", "test", "ann")
     return made
 
 
@@ -90,7 +90,7 @@ def test_the_same_record_twice_is_one(shared):
 
 
 def test_nothing_is_signed_for_where_nothing_was_added(shared):
-    assert shared.ledger.rehearse(lambda tx: evidence.taken(tx, "import", "test", "ann")) is None
+    assert shared.ledger.rehearse(lambda tx: evidence.sign_records(tx, "import", "test", "ann")) is None
 
 
 def test_a_time_that_nobody_knows_is_the_time_of_recording_and_none_lies_ahead(shared):
@@ -139,7 +139,7 @@ def test_every_property_is_recorded_as_its_kind(shared, name):
 
     def work(tx):
         (made,) = envelope(shared, tx, attested(contributor_subject(ada), properties=[name]))
-        evidence.taken(tx, "attestation", "test", "ann")
+        evidence.sign_records(tx, "attestation", "test", "ann")
         assert (made.subject, made.body["kind"], made.body["issuer"]) == (ada, PROPERTIES[name], LAB)
         assert (made.body["vouched"], made.body["key"]) == ("signature", shared.lab)
 
@@ -178,7 +178,7 @@ def test_attestations_about_nobody(shared, subject, said):
 
 
 def entry(data: bytes, **changes):
-    body = {"kind": "affiliation", "issuer": LAB, "at": stamp(START), "scope": "*", **changes}
+    body = {"kind": "affiliation", "issuer": LAB, "at": format_timestamp(START), "scope": "*", **changes}
     return event(kinds.EVIDENCE, pid(1), body)
 
 
@@ -200,7 +200,7 @@ def test_the_paper_behind_a_record_says_what_the_record_says():
 
 # --- whose word counts
 def vouched(tx, *pids: str) -> dict[str, list[str]]:
-    found = evidence.of(tx.connection, pids or None)
+    found = evidence.effective_records(tx.connection, pids or None)
     return {who: [e.vouched for e in records] for who, records in found.items()}
 
 
@@ -214,7 +214,7 @@ def test_praise_by_whom_no_trust_reaches_is_nobodys_word(shared):
         assert vouched(tx) == {ada: ["nobody"], bea: ["nobody"]}
         # The laboratory is trusted; through it ada is, and through her what she says of bea.
         envelope(shared, tx, attested(contributor_subject(ada)))
-        evidence.taken(tx, "attestation", "test", "ann")
+        evidence.sign_records(tx, "attestation", "test", "ann")
         assert vouched(tx) == {ada: ["nobody", "signature"], bea: ["platform"]}
         assert vouched(tx, bea) == {bea: ["platform"]}
 
@@ -238,11 +238,11 @@ def test_what_a_leaked_key_signed_is_nobodys_word(shared):
 
     def work(tx):
         envelope(shared, tx, attested(contributor_subject(ada)))
-        evidence.taken(tx, "attestation", "test", "ann")
+        evidence.sign_records(tx, "attestation", "test", "ann")
         assert vouched(tx) == {ada: ["signature"]}
         two_people.revoke_key(tx, shared.lab, "ann", compromised=True)
         assert vouched(tx) == {ada: ["nobody"]}
-        assert [e.vouched for e in evidence.raw(tx.connection)[ada]] == ["nobody"]
+        assert [e.vouched for e in evidence.unfiltered_records(tx.connection)[ada]] == ["nobody"]
 
     shared.ledger.rehearse(work)
 
@@ -258,13 +258,13 @@ def test_entries_name_the_state_of_each_signature(make_world):
 
     def work(tx):
         evidence.add_envelope(tx, attested(contributor_subject(ada)))
-        evidence.taken(tx, "attestation", "test", "ann")
+        evidence.sign_records(tx, "attestation", "test", "ann")
 
     world.ledger.write(work)
 
     def said() -> list[str]:
         with verified(world.ledger, "read from") as reading:
-            found = evidence.entries(reading, [ada])
+            found = evidence.verified_records(reading, [ada])
             assert list(found) == [e.seq for e in events(reading.connection, [kinds.EVIDENCE])]
             return [one.signature for one in found.values()]
 
@@ -276,6 +276,6 @@ def test_entries_name_the_state_of_each_signature(make_world):
 
 def test_a_key_reads_as_the_bytes_it_was_trusted_by(shared):
     with shared.ledger.read() as connection:
-        assert keys.public_text(loaded(Keys, connection).known[shared.lab].public) == keys.public_text(
-            public("lab")
-        )
+        assert keys.public_text(
+            load_component(Keys, connection).known[shared.lab].public
+        ) == keys.public_text(public("lab"))

@@ -7,25 +7,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, InputError, IntegrityError
-from anml.core.money import LARGEST
 from anml.ledger import kinds
-from anml.ledger.kinds import KINDS, OWED, ROLES, TWO_PEOPLE
+from anml.ledger.kinds import ENTRY_KINDS, REQUIRED_FOLLOW_UPS, ROLES, TWO_PEOPLE
 from anml.ledger.log import Posting, signed_bytes
-from anml.ledger.money_parts import Disputes, Payouts, Settlements
-from anml.ledger.parts import Keys, Payees, People, Proposals, Staff
-from anml.ledger.state import POOL, State, loaded
+from anml.ledger.state import POOL, State, load_component
+from anml.ledger.state_money import Disputes, Payouts, Settlements
+from anml.ledger.state_people import Contributors, Keys, Payees, Proposals, Staff
+from anml.settlement.money import MAX_MICRO
 from ledger.ledger_hand import Hand, at, created, line, pid, private
 from ledger.ledger_queries import events
 from ledger.ledger_world import World, simple_rows
 
 EMPTY = {str: "", int: 0, bool: False, list: [], dict: {}, object: None}
-SIGNED = [kind for kind in KINDS if KINDS[kind].roles is not None and kind != kinds.CREATED]
-UNSIGNED = [kind for kind in KINDS if KINDS[kind].roles is None]
+SIGNED = [kind for kind in ENTRY_KINDS if ENTRY_KINDS[kind].roles is not None and kind != kinds.CREATED]
+UNSIGNED = [kind for kind in ENTRY_KINDS if ENTRY_KINDS[kind].roles is None]
 
 
 def body(kind: str) -> dict:
     """A body of the right shape that says nothing."""
-    made = {name: EMPTY[wanted] for name, wanted in KINDS[kind].fields.items()}
+    made = {name: EMPTY[wanted] for name, wanted in ENTRY_KINDS[kind].fields.items()}
     return made | ({"step": kinds.MERGED} if kind == kinds.PROPOSED else {})
 
 
@@ -51,7 +51,7 @@ def _member(role: str) -> dict:
 @pytest.mark.parametrize("kind", SIGNED)
 def test_a_signed_entry_needs_a_name_of_the_staff(hand, kind):
     # Two kinds may also be covered by another signature, and are then asked for what they say.
-    covered = kind in {member for found in KINDS.values() for member in found.covers}
+    covered = kind in {member for found in ENTRY_KINDS.values() for member in found.covers}
     with pytest.raises(AnmlError, match="unknown reason" if covered else "say who you are with --by"):
         hand.check(kind, "x", body(kind))
     with pytest.raises(InputError, match="'zoe' is not a member of staff"):
@@ -61,7 +61,7 @@ def test_a_signed_entry_needs_a_name_of_the_staff(hand, kind):
 @pytest.mark.parametrize("kind", [kind for kind in SIGNED if kind != kinds.PROPOSED])
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_that_may_not_sign_is_told_which_may(hand, kind, role):
-    allowed = KINDS[kind].roles
+    allowed = ENTRY_KINDS[kind].roles
     try:
         hand.check(kind, "x", body(kind), by=role)
     except AnmlError as error:
@@ -74,7 +74,7 @@ def test_a_role_that_may_not_sign_is_told_which_may(hand, kind, role):
 @pytest.mark.parametrize("step", TWO_PEOPLE)
 @pytest.mark.parametrize("role", ROLES)
 def test_who_may_propose_is_decided_by_the_step(hand, step, role):
-    inner = {name: EMPTY[wanted] for name, wanted in KINDS[step].fields.items()}
+    inner = {name: EMPTY[wanted] for name, wanted in ENTRY_KINDS[step].fields.items()}
     said = {"step": step, "body": inner, "paper": "", "sealed": ""}
     with pytest.raises(AnmlError) as error:
         hand.check(kinds.PROPOSED, "x", {**said, "body": {"odd": 1}}, by=role)
@@ -87,13 +87,13 @@ def test_an_entry_that_is_covered_signs_nothing_itself(hand, kind):
         hand.check(kind, "x", body(kind), by="ann")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENTRY_KINDS)
 def test_bodies_of_another_shape_are_refused_before_anything_else(hand, kind):
     with pytest.raises(IntegrityError, match=f"an entry of kind {kind} holds"):
         hand.check(kind, "x", {**body(kind), "odd": 1}, by="ann")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENTRY_KINDS)
 def test_nothing_but_the_first_entry_comes_first_and_it_comes_once(hand, kind):
     made = hand.make(kind, "x", body(kind), by="ann")
     wrong = made if kind == kinds.CREATED else made._replace(seq=1)
@@ -101,7 +101,9 @@ def test_nothing_but_the_first_entry_comes_first_and_it_comes_once(hand, kind):
         hand.state.check(wrong)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*OWED, kinds.CREATED)])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in ENTRY_KINDS if kind not in (*REQUIRED_FOLLOW_UPS, kinds.CREATED)]
+)
 def test_until_owed_credits_are_complete_nothing_else_comes(kind):
     hand = Hand(staff=("bob",))
     hand.register(1)
@@ -113,7 +115,7 @@ def test_until_owed_credits_are_complete_nothing_else_comes(kind):
         hand.check(kind, "x", body(kind), by="ann")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENTRY_KINDS)
 def test_a_step_about_nobody_is_refused_or_waits_for_a_signature(kind):
     """It never reaches the end of a transaction and means something to somebody."""
     hand = Hand(staff=("bob",))
@@ -142,11 +144,11 @@ def test_the_log_does_not_run_backwards():
 @pytest.mark.parametrize("name", ["Ann", "ann ", "ANN"])
 def test_a_name_has_one_spelling(hand, name):
     with pytest.raises(IntegrityError, match="is not how a staff identifier is spelt"):
-        hand.check(kinds.TAKEN, "x", {"what": "import"}, by=name)
+        hand.check(kinds.RECORDS_SIGNED, "x", {"what": "import"}, by=name)
 
 
 def signed(hand: Hand, by: str, key: str):
-    made = hand.make(kinds.TAKEN, "x", {"what": "import"}, by=by)
+    made = hand.make(kinds.RECORDS_SIGNED, "x", {"what": "import"}, by=by)
     return made._replace(sig=base64.b64encode(private(key).sign(signed_bytes(made))).decode())
 
 
@@ -197,7 +199,7 @@ def test_at_the_end_everything_is_signed_for_and_nothing_is_owed():
     hand.add(kinds.REGISTERED, pid(1), {"record": "r", "account": "a"})
     with pytest.raises(IntegrityError, match=r"nobody signed for entry 9, contributor.registered, and what"):
         hand.state.finish()
-    hand.add(kinds.TAKEN, "import", {"what": "import"}, by="ann")
+    hand.add(kinds.RECORDS_SIGNED, "import", {"what": "import"}, by="ann")
     hand.state.finish()
 
 
@@ -217,7 +219,7 @@ def test_an_account_never_falls_below_zero():
 def test_the_pool_gives_out_no_more_than_64_bits_hold():
     hand = Hand()
     hand.register(1)
-    hand.post("s", [line(pid(1), 10)], LARGEST)
+    hand.post("s", [line(pid(1), 10)], MAX_MICRO)
     hand.draft("t", [line(pid(1), 10)], 1, run="2")
     with pytest.raises(InputError, match="the pool would give out more EUR than 64 bits hold"):
         hand.approve("t")
@@ -226,9 +228,9 @@ def test_the_pool_gives_out_no_more_than_64_bits_hold():
 def test_every_currency_has_a_pool_of_its_own():
     hand = Hand()
     hand.register(1)
-    hand.post("s", [line(pid(1), 10)], LARGEST)
-    hand.post("t", [line(pid(1), 10)], LARGEST, run="2", currency="USD")
-    assert hand.balance(POOL) == hand.balance(POOL, "USD") == -LARGEST
+    hand.post("s", [line(pid(1), 10)], MAX_MICRO)
+    hand.post("t", [line(pid(1), 10)], MAX_MICRO, run="2", currency="USD")
+    assert hand.balance(POOL) == hand.balance(POOL, "USD") == -MAX_MICRO
 
 
 @settings(max_examples=25)
@@ -274,14 +276,16 @@ def lived(tmp_path_factory):
     world.ledger.close()
 
 
-@pytest.mark.parametrize("part", [Staff, Keys, People, Proposals, Payees, Settlements, Disputes, Payouts])
+@pytest.mark.parametrize(
+    "part", [Staff, Keys, Contributors, Proposals, Payees, Settlements, Disputes, Payouts]
+)
 def test_a_part_from_the_database_is_the_part_of_a_replay(lived, part):
     with lived.ledger.read() as connection:
         slow = part()
         for e in events(connection):
             if e.kind in part.KINDS:
                 slow.fold(e)
-        assert loaded(part, connection).__dict__ == slow.__dict__
+        assert load_component(part, connection).__dict__ == slow.__dict__
 
 
 def test_a_replay_of_a_written_log_accepts_every_entry_and_moves_the_same_money(lived):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, UnsupportedError
-from anml.ledger import book, people, schema, store, two_people
+from anml.ledger import book, schema, store, two_people
+from anml.ledger import personal_data as people
 from ledger.ledger_queries import events
 from ledger.ledger_world import simple_rows
 
@@ -82,13 +83,13 @@ def test_a_failing_step_leaves_nothing(world):
 
 
 def test_addresses_never_enter_the_log(world):
-    """What is in the log stays for ever, so nobody acts there under a personal address."""
+    """The log is permanent, so an actor is never named by a personal address."""
     pids = world.establish("ann")
     sid = world.post(world.run(simple_rows({"ann": 1})), "1")
     mail, pid = "eve@example.org", pids["ann"]
     steps = [
         lambda tx: book.propose_reversal(tx, sid, pid, 1, "other", mail),
-        lambda tx: book.send(tx, "b", "EUR", mail, 0, {}),
+        lambda tx: book.create_payout_batch(tx, "b", "EUR", mail, 0, {}),
         lambda tx: two_people.propose_key(tx, mail, world.key("x"), None, None, None, None),
         lambda tx: book.approve(tx, sid, mail),
     ]

@@ -1,4 +1,4 @@
-"""What the database alone, or one person of the staff with a changed program, tried after all that.
+"""Attacks through the database, or by one staff member with a modified program.
 
 Each worked once. Those that have nothing to do with the database run on one engine.
 """
@@ -9,24 +9,31 @@ import os
 import pytest
 import sqlalchemy as sa
 
-from anml.app.audit import runs
-from anml.app.ledger import steps
-from anml.app.ledger.steps import says
-from anml.app.ledger.verify import prove_growth, sign_checkpoint, verified, watch
-from anml.app.ledger.vouched import Import, import_file
-from anml.app.pay import disputes as appeals
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.settle import release
-from anml.app.people.names import by_person, find_person, shown_names
 from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.ledger import audit, book, checkpoint, evidence, keys, kinds, people, schema, two_people
-from anml.ledger.log import encode
-from anml.ledger.money_parts import Disputes
+from anml.ledger import book, checkpoint, evidence, keys, kinds, schema, two_people
+from anml.ledger import personal_data as people
+from anml.ledger import replay as audit
+from anml.ledger.contributors.names import by_person, find_person, shown_names
+from anml.ledger.log import encode_event
+from anml.ledger.pay import disputes as appeals
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.settle import release_settlement
 from anml.ledger.reading import alias_digest, record_digest
 from anml.ledger.rules import appeal_bytes
+from anml.ledger.services import steps
+from anml.ledger.services.annotate import Import, import_file
+from anml.ledger.services.steps import describe_proposal
+from anml.ledger.services.verify import (
+    check_against_checkpoints,
+    make_consistency_proof,
+    sign_checkpoint,
+    verified,
+)
 from anml.ledger.signing import from_file, signature
-from anml.ledger.state import loaded
+from anml.ledger.state import load_component
+from anml.ledger.state_money import Disputes
+from anml.pipeline import read as runs
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import last, released
@@ -50,10 +57,10 @@ def test_evidence_that_no_key_signed_ends_no_hold(world):
 
     def forge(tx):
         tx.verified()
-        paper = people.attach(tx, new, b'{"no": "envelope"}')
+        paper = people.store_document(tx, new, b'{"no": "envelope"}')
         said = ("https://lab.example/qa", tx.now, "*", None, "signature", lab, *paper.values())
-        evidence.add(tx, [evidence.Record("affiliation", new, *said)])
-        evidence.taken(tx, "attestation", "x", "eve")
+        evidence.add_records(tx, [evidence.EvidenceRecord("affiliation", new, *said)])
+        evidence.sign_records(tx, "attestation", "x", "eve")
 
     world.ledger.write(forge)
     assert "evidence.added: this is not a DSSE envelope" in problems(world)
@@ -61,7 +68,7 @@ def test_evidence_that_no_key_signed_ends_no_hold(world):
         if again:
             world.reopen()
         with pytest.raises(IntegrityError, match=r"nothing is written to .* not a DSSE envelope"):
-            release(world.ledger, sid)
+            release_settlement(world.ledger, sid)
 
 
 def test_an_attestation_about_somebody_else_ends_no_hold(world):
@@ -70,19 +77,19 @@ def test_an_attestation_about_somebody_else_ends_no_hold(world):
     world.vouch(new)
     with world.ledger.read() as connection:
         (given,) = events(connection, [kinds.EVIDENCE])
-        paper = people.attached(connection, world.ledger.ring, new, given.body["paper"])
+        paper = people.read_document(connection, world.ledger.ring, new, given.body["paper"])
     other = world.register("run", ["other"])["other"]
 
     def forge(tx):
         tx.verified()
-        held = people.attach(tx, other, paper)
-        evidence.add(tx, [evidence.Record(**{**given.body, **held}, pid=other)])
-        evidence.taken(tx, "attestation", "x", "eve")
+        held = people.store_document(tx, other, paper)
+        evidence.add_records(tx, [evidence.EvidenceRecord(**{**given.body, **held}, pid=other)])
+        evidence.sign_records(tx, "attestation", "x", "eve")
 
     world.ledger.write(forge)
     assert "is about something else" in problems(world)
     with pytest.raises(IntegrityError, match="about something else"):
-        release(world.ledger, sid)
+        release_settlement(world.ledger, sid)
 
 
 def test_an_account_does_not_lead_to_somebody_whose_record_lacks_it(world):
@@ -92,8 +99,8 @@ def test_an_account_does_not_lead_to_somebody_whose_record_lacks_it(world):
     def forge(tx):
         pid, key, salt = ledger.new_id(), ledger.entropy(32), ledger.entropy(16).hex()
         handle = ledger.ring.handle(people.ACCOUNT, "run\x00alice")
-        wrapped = keys.seal(ledger.ring.master, key, f"key/{pid}")
-        sealed = keys.seal(key, canonical({"accounts": ["run:mallory"]}), f"person/{pid}")
+        wrapped = keys.encrypt(ledger.ring.master, key, f"key/{pid}")
+        sealed = keys.encrypt(key, canonical({"accounts": ["run:mallory"]}), f"person/{pid}")
         body = {"record": record_digest(pid, wrapped, sealed), "account": alias_digest(handle, pid, salt)}
         tx.append(kinds.REGISTERED, f"contributor/{pid}", pid, body)
         rows = {
@@ -103,7 +110,7 @@ def test_an_account_does_not_lead_to_somebody_whose_record_lacks_it(world):
         }
         for table, row in rows.items():
             tx.connection.execute(sa.insert(table).values(pid=pid, **row))
-        evidence.taken(tx, "import", "x", "eve")
+        evidence.sign_records(tx, "import", "x", "eve")
 
     ledger.write(forge)
     with pytest.raises(IntegrityError, match=r"account run:alice leads to c0+1, whose record does not have"):
@@ -128,7 +135,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "Mallory", "iban": IBANS[0]}}, by="eve")[0]
     (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert shown["name"] == "ben"
-    assert says(shown).startswith("pay ben under ")
+    assert describe_proposal(shown).startswith("pay ben under ")
     assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]
     for name in ("Mallory", "run:mallory"):
         with pytest.raises(InputError, match="there is no contributor"):
@@ -150,7 +157,7 @@ def test_a_place_may_be_an_address_and_a_name_may_have_colons(world):
 
 
 def test_a_draft_makes_up_no_line(world, monkeypatch):
-    monkeypatch.setattr(settle, "one_line", lambda what, text: text)
+    monkeypatch.setattr(settle, "require_single_line", lambda what, text: text)
     with pytest.raises(InputError, match="is one line"):
         world.draft(world.run(simple_rows({"x": 1})), "1", project="Leaves\x1b[2K\rs1: 0.01 EUR")
 
@@ -179,7 +186,7 @@ def test_an_import_goes_by_the_names_that_were_verified(make_world, tmp_path):
     with world.ledger.read() as connection:
         there = {pids["ann"]: ben, pids["ben"]: ann}
         fake = {
-            e.subject: encode(
+            e.subject: encode_event(
                 e._replace(body={**e.body, "account": alias_digest(there[e.subject], e.subject, "aa")})
             )
             for e in events(connection, [kinds.REGISTERED])
@@ -218,14 +225,14 @@ def test_nothing_is_signed_of_a_log_that_was_not_verified(world, tmp_path):
         with pytest.raises(IntegrityError, match="nothing is signed of a ledger that does not verify"):
             sign_checkpoint(world.ledger)
         with pytest.raises(IntegrityError, match="nothing is proved of"):
-            prove_growth(world.ledger, note)
-        assert watch(world.ledger, tmp_path).problems
+            make_consistency_proof(world.ledger, note)
+        assert check_against_checkpoints(world.ledger, tmp_path).problems
         assert list(tmp_path.glob("*.txt")) == []
 
 
 def test_the_books_beside_a_batch_are_those_that_were_verified(world, monkeypatch, tmp_path):
     released(world)
-    read = audit.read
+    read = audit.read_and_verify
 
     def then_lie(connection, *more, **named):
         found = read(connection, *more, **named)
@@ -240,25 +247,25 @@ def test_the_books_beside_a_batch_are_those_that_were_verified(world, monkeypatc
         return found
 
     world.reopen()
-    monkeypatch.setattr(audit, "read", then_lie)
+    monkeypatch.setattr(audit, "read_and_verify", then_lie)
     with pytest.raises(IntegrityError, match="gives another entry"):
-        payout.create(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
+        payout.create_batch(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
     assert list((tmp_path / "bank").glob("*")) == []
 
 
 def test_no_batch_counts_whose_payer_could_not_remember_it(world, tmp_path):
     """Its files were gone, and it stood in the log, where the note beside the payer's key has no place."""
     released(world)
-    (place,) = payout.drafted_seen(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
+    (place,) = payout.draft_last_seen(world.ledger, world.ledger.rehearse(lambda tx: tx.verified()))
     for draft in place.parent.glob(f".{place.name}.*"):
         draft.unlink()
     place.mkdir()
     size = world.size()
     with pytest.raises(InputError, match="cannot be written: it is a folder"):
-        payout.create(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
+        payout.create_batch(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
     assert (world.size(), list((tmp_path / "bank").iterdir())) == (size, [])
     place.rmdir()
-    made = payout.create(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
+    made = payout.create_batch(world.ledger, "p1", "EUR", "cat", out=tmp_path / "bank")
     assert sorted(made.files) == sorted((tmp_path / "bank").iterdir())
     assert [path.name for path in place.parent.glob(".*")] == []
 
@@ -275,7 +282,7 @@ def test_what_no_program_writes_is_one_sentence_sealed_or_not(world, raw):
     row = {"seq": seq + 1, "kind": "x", "key": "x", "subject": "x", "at": when}
     unlock(world, sa.insert(schema.event).values(**row, entry=raw, hash=leaf_hash(raw)))
     with world.ledger.engine.begin() as connection:
-        checkpoint.seal(connection, world.ledger.ring, seq + 1, leaf_hash(raw).hex())
+        checkpoint.sign_head(connection, world.ledger.ring, seq + 1, leaf_hash(raw).hex())
     world.reopen()
     assert problems(world)
     with pytest.raises(IntegrityError, match="cannot be read"):
@@ -293,7 +300,7 @@ def test_what_began_ahead_of_time_is_due_and_lapses_from_when_the_clock_was_mend
     world.confirm(mend.seq)
     world.clock.pass_days(61)
     with world.ledger.read() as connection:
-        assert loaded(Disputes, connection).every[0].late(world.clock.now.timestamp())
+        assert load_component(Disputes, connection).every[0].late(world.clock.now.timestamp())
     with pytest.raises(ConflictError, match="has lapsed"):
         world.confirm(asked)
 
@@ -341,5 +348,5 @@ def test_a_list_names_each_contributor_once_whatever_they_are_called(world):
     assert by_person(world.ledger, {"Ben": 1, "run:ann": 2}, "list.csv") == {pids["ben"]: 1, pids["ann"]: 2}
     for amount in (6_000_000, -1, 0):
         with pytest.raises(AnmlError):
-            payout.create(world.ledger, "b", "EUR", "cat", listed={pids["ben"]: amount})
+            payout.create_batch(world.ledger, "b", "EUR", "cat", listed={pids["ben"]: amount})
     assert json.loads(canonical(payout.batches(world.ledger))) == []

@@ -15,15 +15,15 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
-from anml.app.ledger.steps import public_key
-from anml.app.ledger.verify import check_statement
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.disputes import open_dispute, read_appeal
-from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, IntegrityError
-from anml.core.settle import UNIT, Rules
 from anml.ledger import book, checkpoint, keys
-from anml.surfaces.statement_cli import write_bundle
+from anml.ledger.cli.statement import write_bundle
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.disputes import open_dispute, read_appeal
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services.steps import public_key
+from anml.ledger.services.verify import check_statement
+from anml.settlement.allocate import UNIT, PayoutRules
 from ledger.ledger_world import World, simple_rows
 from ledger.test_insiders import SMALL
 
@@ -61,7 +61,7 @@ def answer(python: Path, folder: Path, *more: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def verifier(pytestconfig):
-    place = pytestconfig.rootpath / "src" / "anml" / "surfaces" / "templates" / "verify_statement.py"
+    place = pytestconfig.rootpath / "src" / "anml" / "ledger" / "templates" / "verify_statement.py"
     spec = importlib.util.spec_from_file_location("verify_statement", place)
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
@@ -91,8 +91,8 @@ def bundles(world: World, sid: str, folder: Path) -> dict[str, Path]:
     "terms",
     [
         {},
-        {"rules": Rules(volume="0.5")},
-        {"rules": Rules(max_share=UNIT // 4)},
+        {"rules": PayoutRules(volume="0.5")},
+        {"rules": PayoutRules(max_share=UNIT // 4)},
         {"rate": 50_000, "pool": "0"},
     ],
     ids=["share", "volume", "bounded", "rate"],
@@ -117,8 +117,8 @@ def test_after_disputes_releases_and_reversals_the_sum_is_todays(world, bare, tm
     world.ledger.write(lambda tx: book.answer(tx, sid, pids["ben"], given, "d"))
     world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d"))
     world.clock.pass_days(15)
-    release(world.ledger, sid)
-    payout.create(world.ledger, "p1", "EUR", "cat")
+    release_settlement(world.ledger, sid)
+    payout.create_batch(world.ledger, "p1", "EUR", "cat")
     code, said = answer(bare, bundles(world, sid, tmp_path)[pids["ben"]])
     assert (code, "earned 7 EUR" in said) == (0, True), said
 
@@ -179,7 +179,7 @@ def test_staff_are_traced_back_to_the_founder(make_world, verifier):
     """Whoever has the log's key alone can put any entry into the log; a member of staff needs two others."""
     world = make_world("sqlite")
     sid = world.draft(world.run(simple_rows({"x": 1})), "1", by="dan").id
-    settle.approve(world.ledger, sid, "cat")
+    settle.approve_settlement(world.ledger, sid, "cat")
     (made,) = statement.build(world.ledger, sid).values()
     assert check_statement(statement.sign(world.ledger, made), world.ledger.ring.public)
     entries = [json.loads(part["entry"]) for part in made["proof"]["entries"]]
@@ -245,7 +245,7 @@ def test_whoever_signs_a_wrong_statement_with_the_log_key_is_found(make_world, a
 def test_a_ledger_of_one_person_is_named_as_such(make_world, bare, tmp_path):
     world = make_world("sqlite", staff=("ann",), single_person=True)
     sid = world.draft(world.run(simple_rows({"x": 1})), "1").id
-    settle.approve(world.ledger, sid, "ann")
+    settle.approve_settlement(world.ledger, sid, "ann")
     for folder in bundles(world, sid, tmp_path).values():
         code, said = answer(bare, folder)
         assert (code, "one person, who keeps this ledger alone" in said) == (0, True)
@@ -254,7 +254,7 @@ def test_a_ledger_of_one_person_is_named_as_such(make_world, bare, tmp_path):
 def test_the_verifier_needs_nothing_but_the_standard_library_and_cryptography(pytestconfig):
     import ast
 
-    path = pytestconfig.rootpath / "src" / "anml" / "surfaces" / "templates" / "verify_statement.py"
+    path = pytestconfig.rootpath / "src" / "anml" / "ledger" / "templates" / "verify_statement.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     used = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
     used |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -292,7 +292,7 @@ def test_with_the_key_in_the_folder_alone_the_answer_is_not_a_plain_yes(
 
 
 def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, capsys, tmp_path):
-    from anml.app.ledger.verify import prove_growth, sign_checkpoint
+    from anml.ledger.services.verify import make_consistency_proof, sign_checkpoint
 
     world, other = make_world("sqlite"), make_world("sqlite")
     key = ("--public-key", public_key(world.ledger))
@@ -310,7 +310,9 @@ def test_two_checkpoints_are_compared_without_the_program(make_world, verifier, 
         world.register("test", [f"x{count}"])
         new = kept("new.txt")
         assert compared(old, new) == (1, compared(old, new)[1])
-        (tmp_path / "proof").write_bytes(prove_growth(world.ledger, (tmp_path / "old.txt").read_text()))
+        (tmp_path / "proof").write_bytes(
+            make_consistency_proof(world.ledger, (tmp_path / "old.txt").read_text())
+        )
         code, said = compared(new, old, "--proof", str(tmp_path / "proof"))
         assert (code, said.startswith("YES: both checkpoints are of one log, which grew from ")) == (
             0,
@@ -367,11 +369,11 @@ def test_who_gets_less_by_nobodys_decision_is_told_no(make_world, verifier, tmp_
 
 @pytest.mark.parametrize("size", ["5\n", "+5\n", "0_5\n", "5\n\nmore\n"], ids=["plain", "sign", "bar", "gap"])
 def test_both_programs_read_a_checkpoint_in_one_way(make_world, verifier, size):
-    """Who has the log's key can sign any text: nobody must see one size where another sees two."""
+    """The log key can sign any text, so both programs must read the same size from it."""
     ring = make_world("sqlite").ledger.ring
     text = f"{ring.origin}\n{size.partition(chr(10))[0]}\n{base64.b64encode(bytes(32)).decode()}\n"
     text += size.partition("\n")[2]
-    raw = checkpoint.sign(ring, 5, bytes(32)).rpartition(" ")[2]
+    raw = checkpoint.sign_checkpoint(ring, 5, bytes(32)).rpartition(" ")[2]
     signature = base64.b64decode(raw)[:4] + ring.log.sign(text.encode())
     note = f"{text}\n— {ring.origin} {base64.b64encode(signature).decode()}\n"
 
@@ -379,7 +381,7 @@ def test_both_programs_read_a_checkpoint_in_one_way(make_world, verifier, size):
         with contextlib.suppress(*faults):
             return tuple(program(note, ring.public))
 
-    ours = read(checkpoint.read, (AnmlError,))
+    ours = read(checkpoint.read_checkpoint, (AnmlError,))
     assert read(verifier.read_checkpoint, (verifier.No, ValueError)) == ours
     assert (ours is not None) == (size in ("5\n", "5\n\nmore\n"))
 
@@ -392,7 +394,7 @@ def test_what_somebody_put_into_a_bundle_stays_on_its_line(verifier, capsys):
 def test_a_bounded_share_is_said_to_rest_on_a_word(make_world, ask, tmp_path):
     world = make_world("sqlite")
     pids = world.establish("ann", "ben")
-    rules = Rules(max_share=UNIT * 6 // 10)
+    rules = PayoutRules(max_share=UNIT * 6 // 10)
     sid = world.post(world.run(simple_rows({"ann": 6, "ben": 3})), "100", rules=rules)
     code, said = ask(bundles(world, sid, tmp_path)[pids["ben"]])
     assert (code, "share on the word of who issued it" in said) == (0, True), said
@@ -428,13 +430,18 @@ WITNESSES = {
 @pytest.mark.parametrize("what", WITNESSES)
 def test_both_programs_agree_on_what_witnesses_add(make_world, verifier, what):
     ring = make_world("sqlite").ledger.ring
-    note = checkpoint.sign(ring, 5, bytes(32)).replace(*WITNESSES[what], 1)
+    note = checkpoint.sign_checkpoint(ring, 5, bytes(32)).replace(*WITNESSES[what], 1)
     if what == "another name":
-        for program, fault in ((checkpoint.read, IntegrityError), (verifier.read_checkpoint, verifier.No)):
+        for program, fault in (
+            (checkpoint.read_checkpoint, IntegrityError),
+            (verifier.read_checkpoint, verifier.No),
+        ):
             with pytest.raises(fault, match="not signed by this ledger's key"):
                 program(note, ring.public)
     else:
-        assert tuple(checkpoint.read(note, ring.public)) == verifier.read_checkpoint(note, ring.public)
+        assert tuple(checkpoint.read_checkpoint(note, ring.public)) == verifier.read_checkpoint(
+            note, ring.public
+        )
 
 
 def test_what_a_terminal_cannot_show_is_no_traceback(verifier, monkeypatch):

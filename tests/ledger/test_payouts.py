@@ -3,11 +3,11 @@
 import pytest
 
 from anml.core.errors import AnmlError, ConflictError, InputError
-from anml.core.settle import UNIT
 from anml.ledger import book, kinds
-from anml.ledger.money_parts import Payouts
-from anml.ledger.parts import Payees
-from anml.ledger.people import paper_of
+from anml.ledger.personal_data import find_document
+from anml.ledger.state_money import Payouts
+from anml.ledger.state_people import Payees
+from anml.settlement.allocate import UNIT
 from ledger.ledger_world import World, simple_rows
 
 
@@ -30,21 +30,23 @@ def test_what_a_bank_can_move_is_due_and_the_fraction_stays(due):
     x, y = due.pids["x"], due.pids["y"]
 
     def work(tx):
-        assert book.due(tx, "EUR") == {x: 7_500_000, y: 2_500_000}
+        assert book.amounts_due(tx, "EUR") == {x: 7_500_000, y: 2_500_000}
         # The threshold itself is paid, and a fraction below it is not.
-        assert book.due(tx, "EUR", 2_500_000) == {x: 7_500_000, y: 2_500_000}
-        assert book.due(tx, "EUR", 2_500_001) == {x: 7_500_000}
-        assert book.due(tx, "USD") == {}
+        assert book.amounts_due(tx, "EUR", 2_500_000) == {x: 7_500_000, y: 2_500_000}
+        assert book.amounts_due(tx, "EUR", 2_500_001) == {x: 7_500_000}
+        assert book.amounts_due(tx, "USD") == {}
         with pytest.raises(InputError, match="three capital letters"):
-            book.due(tx, "euro")
+            book.amounts_due(tx, "euro")
 
     due.ledger.rehearse(work)
 
 
 def batch(tx, due: World, *names: str, name: str = "p1", threshold: int = 0):
     known = tx.verified().state.part(Payees)
-    papers = {pid: paper_of(tx.connection, pid, known.paper[pid]) for pid in (due.pids[who] for who in names)}
-    return book.send(tx, name, "EUR", "cat", threshold, papers)
+    papers = {
+        pid: find_document(tx.connection, pid, known.paper[pid]) for pid in (due.pids[who] for who in names)
+    }
+    return book.create_payout_batch(tx, name, "EUR", "cat", threshold, papers)
 
 
 def test_a_batch_sends_to_those_whose_details_are_given(due):
@@ -55,7 +57,7 @@ def test_a_batch_sends_to_those_whose_details_are_given(due):
             (due.pids["x"], 7_500_000, "sent")
         ]
         assert (found.currency, found.by, found.total) == ("EUR", "cat", 7_500_000)
-        assert book.due(tx, "EUR") == {due.pids["y"]: 2_500_000}
+        assert book.amounts_due(tx, "EUR") == {due.pids["y"]: 2_500_000}
 
     due.ledger.rehearse(work)
 
@@ -85,17 +87,17 @@ def test_payments_end_once_and_a_repeat_is_no_second_one(due, paid):
 
     def work(tx):
         batch(tx, due, "x", "y")
-        made = book.close(tx, "p1", [x], "dan", paid=paid)
+        made = book.close_payments(tx, "p1", [x], "dan", paid=paid)
         assert [e.kind for e in made] == [kinds.PAID if paid else kinds.FAILED]
         before = tx.next_seq
-        assert book.close(tx, "p1", [x], "dan", paid=paid) == []
+        assert book.close_payments(tx, "p1", [x], "dan", paid=paid) == []
         assert tx.next_seq == before
         with pytest.raises(ConflictError, match="was used before"):
-            book.close(tx, "p1", [x], "dan", paid=not paid)
+            book.close_payments(tx, "p1", [x], "dan", paid=not paid)
         # The rest of the batch can still end, in one step with what ended before.
-        assert [e.subject for e in book.close(tx, "p1", [x, y], "dan", paid=paid)] == [y]
+        assert [e.subject for e in book.close_payments(tx, "p1", [x, y], "dan", paid=paid)] == [y]
         back = 0 if paid else 7_500_000
-        assert book.due(tx, "EUR").get(x, 0) == back
+        assert book.amounts_due(tx, "EUR").get(x, 0) == back
 
     due.ledger.rehearse(work)
 
@@ -104,9 +106,9 @@ def test_payments_that_are_not_in_the_batch_are_named(due):
     def work(tx):
         batch(tx, due, "x")
         with pytest.raises(InputError, match=f"batch p1 has no payment to '{due.pids['y']}'"):
-            book.close(tx, "p1", [due.pids["y"]], "cat", paid=True)
+            book.close_payments(tx, "p1", [due.pids["y"]], "cat", paid=True)
         with pytest.raises(InputError, match="there is no payout batch 'p9'"):
-            book.close(tx, "p9", [], "cat", paid=True)
+            book.close_payments(tx, "p9", [], "cat", paid=True)
 
     due.ledger.rehearse(work)
 
@@ -122,13 +124,13 @@ def test_batches_are_listed_oldest_first(due):
 
 def test_new_bank_details_wait_and_say_until_when(due):
     x = due.pids["x"]
-    assert due.ledger.rehearse(lambda tx: book.waits(tx, x)) == ""
+    assert due.ledger.rehearse(lambda tx: book.payout_block_reason(tx, x)) == ""
     due.pay_to(x, {"name": "X", "iban": "DE89370400440532013000"})
     day = due.clock.now.date().toordinal()
-    said = due.ledger.rehearse(lambda tx: book.waits(tx, x))
+    said = due.ledger.rehearse(lambda tx: book.payout_block_reason(tx, x))
     assert said.startswith("new bank details: paid from 2026-")
     with pytest.raises(AnmlError, match="bank details"):
         due.ledger.rehearse(lambda tx: batch(tx, due, "x"))
     due.clock.pass_days(3)
     assert due.clock.now.date().toordinal() == day + 3
-    assert due.ledger.rehearse(lambda tx: book.waits(tx, x)) == ""
+    assert due.ledger.rehearse(lambda tx: book.payout_block_reason(tx, x)) == ""

@@ -11,20 +11,21 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from anml.app.ledger.verify import check_statement, verify
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.settle import release
-from anml.core.canonical import Tree, sha256
+from anml.core.canonical import MerkleTree, sha256
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
-from anml.core.settle import UNIT
-from anml.ledger import audit, book, keys, kinds, schema, two_people
+from anml.ledger import book, keys, kinds, schema, two_people
+from anml.ledger import replay as audit
 from anml.ledger.log import Event, Posting, seconds
-from anml.ledger.money_parts import Settlements
-from anml.ledger.parts import Keys, Payees
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.settle import release_settlement
 from anml.ledger.records import EvidenceLog, ScoreLog
+from anml.ledger.services.verify import check_statement, verify
 from anml.ledger.signing import from_key
 from anml.ledger.state import State
+from anml.ledger.state_money import Settlements
+from anml.ledger.state_people import Keys, Payees
 from anml.ledger.store import Ledger, open_ledger
+from anml.settlement.allocate import UNIT
 from ledger.ledger_hand import Hand, at, pid, private, public
 from ledger.ledger_queries import balances, events, open_proposals, settlements
 from ledger.ledger_world import HandClock, World, simple_rows
@@ -72,7 +73,7 @@ def test_an_index_that_hides_a_dispute_releases_nothing(make_world):
     world.clock.pass_days(15)
     swap_index(world, "event_kind", "event", "kind", "CASE kind WHEN 'dispute.opened' THEN 'x' ELSE kind END")
     with pytest.raises(IntegrityError, match="integrity check"):
-        release(world.ledger, sid)
+        release_settlement(world.ledger, sid)
 
 
 def test_a_view_that_knows_what_is_asked_pays_nobody_more(make_world):
@@ -90,13 +91,13 @@ def test_a_view_that_knows_what_is_asked_pays_nobody_more(make_world):
     with pytest.raises(
         IntegrityError, match="nothing is written to a ledger that does not verify: the relation"
     ):
-        payout.create(world.ledger, "p1", "EUR", "cat")
+        payout.create_batch(world.ledger, "p1", "EUR", "cat")
 
 
 def test_names_and_sums_are_those_that_were_verified(world, monkeypatch):
     """Rows change while the step is under way, after they were read: the step goes by what was read."""
     _, pids = released(world)
-    read = audit.read
+    read = audit.read_and_verify
 
     def then_lie(connection, *more, **named):
         found = read(connection, *more, **named)
@@ -105,12 +106,14 @@ def test_names_and_sums_are_those_that_were_verified(world, monkeypatch):
         connection.execute(sa.insert(schema.posting).values(line=0, settlement="", **rows))
         return found
 
-    monkeypatch.setattr(audit, "read", then_lie)
+    monkeypatch.setattr(audit, "read_and_verify", then_lie)
     made = world.ledger.rehearse(lambda tx: book.free_id(tx, "x"))
     run = world.run(simple_rows({"ann": 1, "ben": 1}))
-    drafted = settle.draft(world.ledger.dry(), run, settle.Terms(10**7, "EUR", "ann", source="run"))
+    drafted = settle.draft_settlement(
+        world.ledger.dry(), run, settle.SettlementTerms(10**7, "EUR", "ann", source="run")
+    )
     assert drafted.amounts[pids["ben"]][0] == 5_000_000
-    made = payout.create(world.ledger.dry(), "p1", "EUR", "cat")
+    made = payout.create_batch(world.ledger.dry(), "p1", "EUR", "cat")
     assert {item.pid: item.amount for item in made.batch.payments}[pids["ben"]] == 5_000_000
 
 
@@ -144,17 +147,17 @@ def test_nobody_writes_on_top_of_an_end_that_only_the_logs_key_made(world, kind)
     world.clock.pass_days(15)
     if kind == kinds.FAILED:
         world.pay_to(pids["ben"], {"name": "Ben", "iban": IBANS[0]})
-        release(world.ledger, sid)
-        payout.create(world.ledger, "p1", "EUR", "cat")
+        release_settlement(world.ledger, sid)
+        payout.create_batch(world.ledger, "p1", "EUR", "cat")
     made = forged(world, kind, sid, pids["ben"])
     world.reopen()
     for step in (
         lambda: world.register("test", ["new"]),
-        lambda: release(world.ledger, sid),
-        lambda: payout.create(world.ledger, "p2", "EUR", "cat"),
+        lambda: release_settlement(world.ledger, sid),
+        lambda: payout.create_batch(world.ledger, "p2", "EUR", "cat"),
         lambda: world.draft(world.run(simple_rows({"ann": 1})), "1"),
         lambda: world.ledger.write(
-            lambda tx: two_people.propose(tx, kinds.NAMED, pids["ben"], {"on": True}, "ann")
+            lambda tx: two_people.propose(tx, kinds.REVIEWER_NAMED, pids["ben"], {"on": True}, "ann")
         ),
         lambda: statement.build(world.ledger, sid),
     ):
@@ -180,11 +183,11 @@ def test_a_forged_signature_on_top_of_forged_entries_is_no_end_either(world):
 def test_a_signature_names_the_first_entry_it_covers_and_what_they_are(world):
     sid, _ = posted(world)
     world.clock.pass_days(15)
-    release(world.ledger, sid)
+    release_settlement(world.ledger, sid)
     with world.ledger.read() as connection:
         own = [e for e in events(connection, [kinds.RELEASED]) if e.settlement == sid]
         signed = [e for e in events(connection, [kinds.RELEASED_ALL]) if e.subject == sid][-1]
-    assert (signed.first, signed.root) == (own[0].seq, Tree([e.hash for e in own]).root.hex())
+    assert (signed.first, signed.root) == (own[0].seq, MerkleTree([e.hash for e in own]).root.hex())
     assert signed.seq == own[-1].seq + 1
 
 
@@ -199,7 +202,7 @@ def test_a_signature_for_other_entries_is_refused(changed):
     hand.state.accept(made)
     hand.log.append(made)
     first, root = hand.state.covering(made.seq + 1)
-    good = hand.make(kinds.TAKEN, "x", {"what": "import"}, by="ann")._replace(first=first, root=root)
+    good = hand.make(kinds.RECORDS_SIGNED, "x", {"what": "import"}, by="ann")._replace(first=first, root=root)
     hand.state.check(good)
     with pytest.raises(IntegrityError, match="did not sign for just the entries that it covers"):
         hand.state.check(good._replace(**changed))
@@ -211,7 +214,7 @@ def test_what_was_read_before_is_used_where_the_log_goes_on_from_it(world):
     (kept,) = world.ledger.memory
     other = open_ledger(world.url, world.keys, world.clock)
     other.signers.name = "ann"
-    other.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="ann"))
+    other.write(lambda tx: tx.append(kinds.RECORDS_SIGNED, "k", "x", {"what": "import"}, by="ann"))
     other.close()
     found = world.ledger.rehearse(lambda tx: tx.verified())
     assert found is kept
@@ -260,9 +263,9 @@ def old(request, tmp_path, monkeypatch):
     for name, text in held["keys"].items():
         (tmp_path / "keys" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "keys" / name).write_text(text)
-    from anml.ledger.log import moment
+    from anml.ledger.log import parse_timestamp
 
-    clock = HandClock(moment(held["now"]))
+    clock = HandClock(parse_timestamp(held["now"]))
     ledger = open_ledger(url, tmp_path / "keys", clock, staff=tmp_path / "own")
     ledger.signers.name = "ann"
     yield ledger, held, clock
@@ -276,7 +279,7 @@ def _raw(value):
 
 
 def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
-    from anml.app.ledger.steps import confirm_all
+    from anml.ledger.services.steps import confirm_proposals
 
     ledger, held, clock = old
     assert verify(ledger).problems == []
@@ -285,11 +288,11 @@ def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
         (drafted,) = [s for s in settlements(connection).values() if s.state == "drafted"]
         (waiting,) = open_proposals(connection)
         assert balances(connection, "payable:", "EUR") == held["payable"]
-    settle.approve(ledger, drafted.id, "bob")
-    confirm_all(ledger, [waiting.seq], "bob")
+    settle.approve_settlement(ledger, drafted.id, "bob")
+    confirm_proposals(ledger, [waiting.seq], "bob")
     clock.now += timedelta(days=15)
-    release(ledger, drafted.id)
-    made = payout.create(ledger, "p2", "EUR", "cat")
+    release_settlement(ledger, drafted.id)
+    made = payout.create_batch(ledger, "p2", "EUR", "cat")
     # What came back of the first batch, less the euro that was taken back.
     assert {item.pid: item.amount for item in made.batch.payments}[ben] == held["payable"][
         ben
@@ -301,11 +304,13 @@ def test_after_the_first_entry_that_names_what_it_covers_all_do(old):
     """An old program in a ledger that went on: what it signs may stand on what nobody looked at."""
     ledger, _, _ = old
     state = State(lambda name: None)
-    ledger.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="ann"))
+    ledger.write(lambda tx: tx.append(kinds.RECORDS_SIGNED, "k", "x", {"what": "import"}, by="ann"))
     with ledger.read() as connection:
-        found = audit.read(connection, None, None)
+        found = audit.read_and_verify(connection, None, None)
     seq = len(found.hashes)
-    made = Event(seq + 1, kinds.TAKEN, "l", "x", found.state.at, {"what": "import"}, "", (), "", b"", "ann")
+    made = Event(
+        seq + 1, kinds.RECORDS_SIGNED, "l", "x", found.state.at, {"what": "import"}, "", (), "", b"", "ann"
+    )
     with pytest.raises(IntegrityError, match="did not sign for just"):
         found.state.check(made)
     assert found.state.part(Settlements).found
@@ -315,7 +320,7 @@ def test_after_the_first_entry_that_names_what_it_covers_all_do(old):
 def test_a_proposal_lapses(world):
     pids = world.register("run", ["ben"])
     made = world.ledger.write(
-        lambda tx: two_people.propose(tx, kinds.NAMED, pids["ben"], {"on": True}, "ann")
+        lambda tx: two_people.propose(tx, kinds.REVIEWER_NAMED, pids["ben"], {"on": True}, "ann")
     )
     world.clock.pass_days(61)
     with pytest.raises(
@@ -337,10 +342,10 @@ def test_of_two_people_one_with_the_recovery_key_renews_the_lost_key_of_the_othe
     (world.keys / "staff" / "bob.pem").unlink()
     new = world.key("bob")
     with pytest.raises(IntegrityError, match="is not the key that is registered for 'bob'"):
-        settle.approve(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "bob")
+        settle.approve_settlement(world.ledger, world.draft(world.run(simple_rows({"x": 1})), "1").id, "bob")
     world.reopen()
     signer = from_key(private("sealed"))
-    made = world.ledger.write(lambda tx: two_people.renew(tx, "bob", new, signer, "ann"))
+    made = world.ledger.write(lambda tx: two_people.propose_key_renewal(tx, "bob", new, signer, "ann"))
     assert (made.kind, made.by, made.subject) == (kinds.STAFF_RENEWED, "ann", "bob")
     sid = world.post(world.run(simple_rows({"x": 1})), "1")
     assert problems(world) == ""
@@ -354,17 +359,19 @@ def test_without_the_recovery_key_one_person_renews_nothing(make_world, who):
     world = recovering(make_world) if who != "none" else make_world("sqlite", staff=("ann", "bob"))
     signer = from_key(private("sealed" if who == "none" else "thief"))
     with pytest.raises(AnmlError, match=r"recovery key did not sign it|no recovery key"):
-        world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), signer, "ann"))
-    number = world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), None, "ann")).seq
+        world.ledger.write(lambda tx: two_people.propose_key_renewal(tx, "bob", public("new"), signer, "ann"))
+    number = world.ledger.write(
+        lambda tx: two_people.propose_key_renewal(tx, "bob", public("new"), None, "ann")
+    ).seq
     with pytest.raises(ConflictError, match="'ann' proposed this"):
         world.confirm(number, by="ann")
 
 
 def test_a_recovery_signature_counts_at_its_place_alone(make_world):
-    """What the sealed key signed once is no use later: it names the entry before it."""
+    """A recovery signature names the previous entry, so it cannot be reused later."""
     world = recovering(make_world)
     signer = from_key(private("sealed"))
-    world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), signer, "ann"))
+    world.ledger.write(lambda tx: two_people.propose_key_renewal(tx, "bob", public("new"), signer, "ann"))
     with world.ledger.read() as connection:
         (old,) = events(connection, [kinds.STAFF_RENEWED])
     with pytest.raises(AnmlError):
@@ -377,10 +384,12 @@ def test_a_recovery_signature_counts_at_its_place_alone(make_world):
 def test_an_old_key_signs_no_more_and_is_nobodys_again(make_world):
     world = make_world("sqlite", staff=("ann", "bob", "cat"))
     old = world.key("bob")
-    number = world.ledger.write(lambda tx: two_people.renew(tx, "bob", public("new"), None, "ann")).seq
+    number = world.ledger.write(
+        lambda tx: two_people.propose_key_renewal(tx, "bob", public("new"), None, "ann")
+    ).seq
     world.confirm(number, by="cat")
     with pytest.raises(IntegrityError, match="is not the key that is registered for 'bob'"):
-        world.ledger.write(lambda tx: tx.append(kinds.TAKEN, "k", "x", {"what": "import"}, by="bob"))
+        world.ledger.write(lambda tx: tx.append(kinds.RECORDS_SIGNED, "k", "x", {"what": "import"}, by="bob"))
     number = world.ledger.write(lambda tx: two_people.propose_staff(tx, "dan", old, ["payer"], "ann")).seq
     with pytest.raises(ConflictError, match="this key belongs to somebody else already"):
         world.confirm(number, by="cat")
@@ -393,8 +402,8 @@ def test_a_clock_that_was_thirty_years_ahead_is_mended_by_two(world):
     world.clock.pass_days(30 * 365)
     world.pay_to(pids["ben"], {"iban": IBANS[0]})
     world.clock.now = now + timedelta(days=15)
-    for step in (lambda: world.register("test", ["x"]), lambda: release(world.ledger, sid)):
-        with pytest.raises(AnmlError, match="`anml ledger clock`"):
+    for step in (lambda: world.register("test", ["x"]), lambda: release_settlement(world.ledger, sid)):
+        with pytest.raises(AnmlError, match="`anml-ledger clock`"):
             step()
     assert "is dated later than it is here" in problems(world)
     number = world.ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, "ann")).seq
@@ -402,8 +411,8 @@ def test_a_clock_that_was_thirty_years_ahead_is_mended_by_two(world):
         world.confirm(number, by="ann")
     world.confirm(number, by="bob")
     assert problems(world) == ""
-    release(world.ledger, sid)
-    made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    release_settlement(world.ledger, sid)
+    made = payout.create_batch(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [item.pid for item in made.batch.payments] == [pids["ben"]]
     # Where nothing is ahead there is nothing to mend: windows would begin anew.
     number = world.ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, "ann")).seq
@@ -440,7 +449,7 @@ def test_what_was_revoked_ahead_of_time_stays_revoked_when_the_clock_is_mended()
     score = {"domain": "default", "source": "gold", "batch": "b", "at": at(9_000), "quality": 0, "rows": 1,
              "of": 1, "items": ["i"]}  # fmt: skip
     hand.add(kinds.SCORED, pid(1), score)
-    hand.add(kinds.TAKEN, "", {"what": "import"}, by="ann")
+    hand.add(kinds.RECORDS_SIGNED, "", {"what": "import"}, by="ann")
     number = hand.propose(kinds.CLOCK, "", {})
     hand.days = 5
     hand.add(kinds.CLOCK, "", {"proposal": number}, by="bob")

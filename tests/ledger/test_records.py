@@ -1,12 +1,12 @@
 """Records that come in numbers, as the log leaves them."""
 
 from anml.ledger import kinds
-from anml.ledger.records import Trail
+from anml.ledger.records import AuditTrail
 from ledger.ledger_hand import event, pid
 
 
 def test_a_trail_leads_to_who_signed_for_each_entry():
-    trail = Trail()
+    trail = AuditTrail()
     for seq, kind in ((5, kinds.CREDITED), (6, kinds.RELEASED)):
         trail.fold(event(kind, pid(1), {}, seq=seq, settlement="s"))
     trail.fold(event(kinds.RELEASED_ALL, "s", {}, seq=7, by="ann"))
@@ -16,7 +16,7 @@ def test_a_trail_leads_to_who_signed_for_each_entry():
 
 
 def test_a_trail_names_how_staff_came_in():
-    trail = Trail()
+    trail = AuditTrail()
     trail.fold(event(kinds.PROPOSED, "cat", {"step": kinds.STAFF_ADDED}, seq=3))
     trail.fold(event(kinds.PROPOSED, "x", {"step": kinds.MERGED}, seq=4))
     trail.fold(event(kinds.STAFF_ADDED, "cat", {}, seq=5))

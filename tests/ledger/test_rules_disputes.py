@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
-from anml.ledger.money_parts import Disputes
 from anml.ledger.rules import ANSWERS, OUTCOMES
 from anml.ledger.rules_money import REASONS
 from anml.ledger.state import POOL
+from anml.ledger.state_money import Disputes
 from ledger.ledger_hand import Hand, line, pid
 
 

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.settle import UNIT
 from anml.ledger import kinds
 from anml.ledger.log import Posting
-from anml.ledger.money_parts import Settlements
-from anml.ledger.rules_money import LONGEST_WINDOW, REASONS, move, returned
+from anml.ledger.rules_money import MAX_WINDOW_DAYS, REASONS, amount_returned, posting_pair
 from anml.ledger.state import POOL
+from anml.ledger.state_money import Settlements
+from anml.settlement.allocate import UNIT
 from ledger.ledger_hand import Hand, line, pid
 
 
@@ -25,7 +25,7 @@ TWO = [line(pid(1), 3), line(pid(2), 1)]
 
 
 def test_money_moves_from_one_account_to_another():
-    assert move("a", "b", "EUR", 5) == [Posting("a", "EUR", -5), Posting("b", "EUR", 5)]
+    assert posting_pair("a", "b", "EUR", 5) == [Posting("a", "EUR", -5), Posting("b", "EUR", 5)]
 
 
 def test_a_whole_way_by_hand(hand):
@@ -71,7 +71,7 @@ def test_what_the_shares_do_not_use_goes_back(hand):
         ({"pool": 0}, "a pool is more than 0, got 0"),
         ({"pool": -5}, "a pool is more than 0, got -5"),
         ({"window_days": -1}, "a dispute window has 0 to 3650 days, got -1"),
-        ({"window_days": LONGEST_WINDOW + 1}, "a dispute window has 0 to 3650 days, got 3651"),
+        ({"window_days": MAX_WINDOW_DAYS + 1}, "a dispute window has 0 to 3650 days, got 3651"),
         ({"pool": 101}, "is for another pool or another run"),
         ({"currency": "USD"}, "is for another pool or another run"),
         ({"head": "x"}, "is for another pool or another run"),
@@ -204,20 +204,20 @@ FACTS = {"newcomer": True, "by_r": True, "r": UNIT // 2}
 
 def test_what_a_newcomer_gives_back_by_hand():
     """Credited at r = 0.5 and grown to 0.3: three fifths of 100 are paid, and 40 go back."""
-    assert returned(FACTS, 3 * UNIT // 10, 100) == 40
-    assert returned(FACTS, UNIT // 2, 100) == 0
-    assert returned(FACTS, UNIT, 100) == 0
-    assert returned(FACTS, 0, 100) == returned(FACTS, -5, 100) == 100
-    assert returned({**FACTS, "newcomer": False}, 0, 100) == 0
-    assert returned({**FACTS, "by_r": False}, 0, 100) == 0
+    assert amount_returned(FACTS, 3 * UNIT // 10, 100) == 40
+    assert amount_returned(FACTS, UNIT // 2, 100) == 0
+    assert amount_returned(FACTS, UNIT, 100) == 0
+    assert amount_returned(FACTS, 0, 100) == amount_returned(FACTS, -5, 100) == 100
+    assert amount_returned({**FACTS, "newcomer": False}, 0, 100) == 0
+    assert amount_returned({**FACTS, "by_r": False}, 0, 100) == 0
     # A tenth of 99 is 9.9: the newcomer gets 9, and the pool the rest.
-    assert returned({**FACTS, "r": UNIT}, UNIT // 10, 99) == 90
+    assert amount_returned({**FACTS, "r": UNIT}, UNIT // 10, 99) == 90
 
 
 @given(st.integers(1, UNIT), st.integers(0, UNIT), st.integers(0, UNIT), st.integers(0, 10**15))
 def test_more_reputation_never_gives_back_more(then, low, more, amount):
     facts = {**FACTS, "r": then}
-    less, some = returned(facts, low + more, amount), returned(facts, low, amount)
+    less, some = amount_returned(facts, low + more, amount), amount_returned(facts, low, amount)
     assert 0 <= less <= some <= amount
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.money import MINOR_DIGITS, minor_unit
 from anml.ledger import kinds
+from anml.settlement.money import MINOR_DIGITS, minor_unit
 from ledger.ledger_hand import Hand, line, pid
 
 CURRENCIES = ["EUR", *sorted(MINOR_DIGITS)]

@@ -4,11 +4,11 @@ import pytest
 
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.settle import UNIT
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
-from anml.core.signals.track_record import SOURCES
 from anml.ledger import keys, kinds
-from anml.ledger.rules_people import TAKEN_FROM
+from anml.ledger.rules_people import RECORD_SOURCES
+from anml.settlement.allocate import UNIT
+from anml.signals.policy import DEFAULT_LEVELS as EVIDENCE_KINDS
+from anml.signals.track_record import SOURCES
 from ledger.ledger_hand import Hand, at, line, pid, public
 
 
@@ -36,17 +36,25 @@ def test_nobody_is_registered_twice(hand):
 
 @pytest.mark.parametrize(
     "kind",
-    [kinds.CHANGED, kinds.CONTRIBUTION, kinds.EVIDENCE, kinds.SCORED, kinds.ERASED, kinds.NAMED, kinds.MAPPED,
-     kinds.PAYEE_SET],
-)  # fmt: skip
+    [
+        kinds.CHANGED,
+        kinds.CONTRIBUTION,
+        kinds.EVIDENCE,
+        kinds.SCORED,
+        kinds.ERASED,
+        kinds.REVIEWER_NAMED,
+        kinds.MAPPED,
+        kinds.PAYEE_SET,
+    ],
+)
 @pytest.mark.parametrize("gone", [False, True])
 def test_nothing_is_said_of_nobody_and_of_whom_was_erased(hand, kind, gone):
     empty = {str: "", int: 0, bool: False, list: [], object: None}
-    body = {name: empty[wanted] for name, wanted in kinds.KINDS[kind].fields.items()}
+    body = {name: empty[wanted] for name, wanted in kinds.ENTRY_KINDS[kind].fields.items()}
     who = pid(1) if gone else pid(9)
     if gone:
         hand.add(kinds.ERASED, pid(1), {"reason": "asked", "also": []}, by="ann")
-    by = "" if kinds.KINDS[kind].roles is None else "ann"
+    by = "" if kinds.ENTRY_KINDS[kind].roles is None else "ann"
     with pytest.raises(AnmlError, match="was erased" if gone else "there is no contributor"):
         hand.add(kind, who, body, by=by)
 
@@ -196,17 +204,17 @@ def test_scores_that_could_be_counted_twice_or_beyond_bounds_are_refused(hand, c
         hand.check(kinds.SCORED, pid(1), score(**changes))
 
 
-@pytest.mark.parametrize("what", TAKEN_FROM)
+@pytest.mark.parametrize("what", RECORD_SOURCES)
 def test_records_are_signed_for_by_where_they_came_from(hand, what):
     hand.add(kinds.EVIDENCE, pid(1), evidence())
     assert [entry.kind for entry in hand.state.open] == [kinds.EVIDENCE]
-    hand.add(kinds.TAKEN, "file", {"what": what}, by="cat")
+    hand.add(kinds.RECORDS_SIGNED, "file", {"what": what}, by="cat")
     assert list(hand.state.open) == []
     hand.state.finish()
 
 
 def test_another_origin_of_records_is_named(hand):
     with pytest.raises(AnmlError, match="unknown origin of records 'hearsay'; allowed: import, run, attest"):
-        hand.add(kinds.TAKEN, "file", {"what": "hearsay"}, by="cat")
+        hand.add(kinds.RECORDS_SIGNED, "file", {"what": "hearsay"}, by="cat")
     with pytest.raises(InputError, match="say who you are"):
-        hand.add(kinds.TAKEN, "file", {"what": "run"})
+        hand.add(kinds.RECORDS_SIGNED, "file", {"what": "run"})

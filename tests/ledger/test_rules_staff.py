@@ -4,10 +4,10 @@ import pytest
 
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
 from anml.ledger import keys, kinds
 from anml.ledger.kinds import TWO_PEOPLE
 from anml.ledger.rules_staff import sound_key
+from anml.signals.policy import DEFAULT_LEVELS as EVIDENCE_KINDS
 from ledger.ledger_hand import Hand, at, pid, public
 
 
@@ -219,7 +219,7 @@ def test_a_key_may_be_given_every_right_there_is(right):
     hand = Hand()
     name, body = trusted(may=[right])
     hand.by_two(kinds.KEY_TRUSTED, name, body)
-    from anml.ledger.parts import Keys
+    from anml.ledger.state_people import Keys
 
     assert hand.state.part(Keys).known[name].may == {right}
 
@@ -252,7 +252,7 @@ BODIES = {
         "cat", {"public": member("new")["public"]}, {"public": member("other")["public"]}, recovery=""
     ),
     kinds.KEY_TRUSTED: lambda: Said(*trusted(), {"may": ["affiliation", "self"]}),
-    kinds.NAMED: lambda: Said(pid(1), {"on": True}, {"on": False}),
+    kinds.REVIEWER_NAMED: lambda: Said(pid(1), {"on": True}, {"on": False}),
     kinds.PAYEE_SET: lambda: Said(pid(1), {"digest": "d"}, {"digest": "e"}, record="r", payee=""),
     kinds.MAPPED: lambda: Said(pid(1), {"digest": "d"}, {"digest": "e"}, record="r", account="a"),
     kinds.MERGED: lambda: Said(pid(1), {"into": pid(2)}, {"into": pid(3)}),

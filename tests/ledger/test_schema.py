@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from anml.core.errors import AnmlError, InputError, UnsupportedError
 from anml.ledger import schema
-from anml.ledger.reading import Holdings
+from anml.ledger.reading import ErasableRows
 
 
 @pytest.fixture
@@ -100,7 +100,9 @@ def test_every_table_is_in_one_class():
 
 def test_everything_erasable_is_vouched_for_by_the_log():
     """A row that no entry holds a hash of could be changed unseen."""
-    assert {"contributor.registered", "payee.set", "account.mapped", "evidence.added"} <= set(Holdings.KINDS)
+    assert {"contributor.registered", "payee.set", "account.mapped", "evidence.added"} <= set(
+        ErasableRows.KINDS
+    )
 
 
 def test_a_new_database_has_this_version(base):

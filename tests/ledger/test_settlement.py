@@ -8,20 +8,19 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from anml.app.ledger import attest
-from anml.app.ledger.verify import check_statement
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.exports import beancount, pain001, payout_csv, statements_csv
-from anml.app.pay.settle import release
-from anml.app.spreadsheets import safe_cell
-from anml.app.value import multipliers
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.settle import UNIT, Rules
+from anml.io.spreadsheets import safe_cell
 from anml.ledger import book, keys, kinds, two_people
-from anml.ledger.log import stamp
+from anml.ledger.cli.statement import statement_html
+from anml.ledger.log import format_timestamp
+from anml.ledger.pay import multipliers, payout, settle, statement
+from anml.ledger.pay.exports import beancount, pain001, payout_csv, statements_csv
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services import attest
+from anml.ledger.services.verify import check_statement
 from anml.ledger.standing import Score
 from anml.ledger.state import POOL
-from anml.surfaces.statement_cli import statement_html
+from anml.settlement.allocate import UNIT, PayoutRules
 from ledger.ledger_queries import balance, balances, events, settlements, who_is
 from ledger.ledger_world import World, hash_run, judged_rows, simple_rows, write_run
 from ledger.recompute_statement import amounts_of, verdict_faults
@@ -91,7 +90,7 @@ def test_other_weights_by_name(place, recipe, weight, expected):
 
 
 EVIDENCE = {"combine": "evidence"}
-TRUSTED, UNSURE, ACCUSED = "reliable", "cannot tell", "contradicts the others"
+TRUSTED, UNSURE, ACCUSED = "reliable", "inconclusive", "contradicts the others"
 
 
 def judged(
@@ -100,7 +99,7 @@ def judged(
     """Draft a run by the evidence recipe, with p_correct of each contributor's rows; withdrawn at once."""
     folder = world.folder / f"judged{len(list(world.folder.iterdir()))}"
     write_run(
-        folder, judged_rows(labels), terms.pop("recipe", EVIDENCE), verdicts, terms.pop("doubtful", None)
+        folder, judged_rows(labels), terms.pop("recipe", EVIDENCE), verdicts, terms.pop("disputed", None)
     )
     made = world.draft(folder, terms.pop("pool", "100"), **terms)
     if not keep:
@@ -160,12 +159,12 @@ def test_another_program_recomputes_pay_and_verdicts(place):
     amounts, _ = amounts_of(made.manifest)
     assert amounts == {pid: amount for pid, (amount, _) in made.amounts.items()}
     assert verdict_faults(made.manifest) == []
-    settle.approve(place.ledger, made.id, "bob")
+    settle.approve_settlement(place.ledger, made.id, "bob")
     found = statement.build(place.ledger, made.id)
     ben = next(item for item in found.values() if UNSURE in item["verdicts"])
     assert ben["reasons"][:3] == [
         "0 of 2 rows were kept for training.",
-        "It cannot be told whether 2 labels were right or wrong: all of them are paid for.",
+        "The verdict is inconclusive for 2 labels: all are paid for.",
         "Each of these counts at least as much as an average row of reliable contributors.",
     ]
     less = json.loads(json.dumps(made.manifest))
@@ -174,15 +173,15 @@ def test_another_program_recomputes_pay_and_verdicts(place):
     assert "weigh less than average" in verdict_faults(less)[0]
 
 
-def test_a_doubtful_run_is_settled_only_when_somebody_accepts_that(place):
-    doubt = {"doubtful": "two camps contradict each other", "pool": "10"}
+def test_a_disputed_run_is_settled_only_when_somebody_accepts_that(place):
+    doubt = {"disputed": "two camps contradict each other", "pool": "10"}
     verdicts = dict.fromkeys(LABELS, UNSURE)
     for nothing in (None, "", "  "):
-        with pytest.raises(InputError, match=r"is doubtful: two camps .* --accept-doubtful") as refused:
+        with pytest.raises(InputError, match=r"is disputed: two camps .* --accept-disputed") as refused:
             judged(place, LABELS, verdicts, accept=nothing, **doubt)
         assert "\n" not in str(refused.value)
     made = judged(place, LABELS, verdicts, accept=" the client checked 200 rows ", **doubt)
-    assert made.manifest["doubtful"] == {
+    assert made.manifest["disputed"] == {
         "because": "two camps contradict each other", "accepted": "the client checked 200 rows", "by": "ann",
     }  # fmt: skip
     with place.ledger.read() as connection:
@@ -193,8 +192,8 @@ def test_a_doubtful_run_is_settled_only_when_somebody_accepts_that(place):
         judged(place, LABELS, verdicts, accept="x" * 501, **doubt)
 
 
-def test_there_is_nothing_to_accept_in_a_run_that_is_not_doubtful(place):
-    with pytest.raises(InputError, match="not doubtful"):
+def test_there_is_nothing_to_accept_in_a_run_that_is_not_disputed(place):
+    with pytest.raises(InputError, match="not disputed"):
         judged(place, LABELS, None, accept="to be sure")
 
 
@@ -270,7 +269,7 @@ def test_tripling_bad_rows_does_not_triple_pay(place):
     three = by_name(place, drafted(place, pl.concat([good, bad, bad, bad])))["ben"]
     assert one < 700_000  # 0.6 % of the pool for half of the rows
     assert one < three < 3 * one
-    rules = Rules(volume="0.5")
+    rules = PayoutRules(volume="0.5")
     concave = [
         by_name(
             place,
@@ -289,7 +288,7 @@ def score(world: World, pid: str, quality: float, times: int) -> None:
                 "default",
                 "gold",
                 f"{pid}{i}",
-                stamp(world.clock.now),
+                format_timestamp(world.clock.now),
                 round(quality * UNIT),
                 (f"{i}",),
                 1,
@@ -312,7 +311,7 @@ def test_splitting_one_id_into_many_never_raises_what_can_be_released(make_world
         rows = pl.concat([honest, simple_rows({name: 20 // len(ids) for name in ids}, q=0.9, r=r)])
         sid = world.post(world.run(rows), "100")
         world.clock.pass_days(15)
-        done = release(world.ledger, sid)
+        done = release_settlement(world.ledger, sid)
         with world.ledger.read() as connection:
             pids = {who_is(connection, world.ledger.ring, "run", name) for name in ids}
         released[story] = sum(amount for pid, amount in done.released.items() if pid in pids)
@@ -330,13 +329,13 @@ def test_a_newcomers_amount_waits_and_is_priced_again(world):
     # Newcomers together: a fifth of the pool.
     assert held[good] + held[bad] == 20_000_000
     world.clock.pass_days(15)
-    first = release(world.ledger, sid)
+    first = release_settlement(world.ledger, sid)
     assert set(first.waiting) == {good, bad}
     assert "10 more contributions" in first.waiting[good]
     score(world, good, 1.0, 12)
     score(world, bad, 0.0, 12)
     later = world.post(world.run(simple_rows({"good": 12, "bad": 12}, q=0.99, r=0.40)), "1")
-    done = release(world.ledger, sid)
+    done = release_settlement(world.ledger, sid)
     assert done.released[good] == held[good]
     # r fell from 0.40 to 0.10: a quarter is released, the rest goes back.
     assert done.released[bad] == pytest.approx(held[bad] / 4, abs=1)
@@ -351,7 +350,7 @@ def test_one_verification_frees_a_newcomer(world):
         new = who_is(connection, world.ledger.ring, "run", "new")
     world.vouch(new)
     world.clock.pass_days(15)
-    done = release(world.ledger, sid)
+    done = release_settlement(world.ledger, sid)
     assert (new in done.released, done.waiting) == (True, {})
 
 
@@ -366,7 +365,9 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
 
     def say(what: str, pid: str) -> None:
         private = tmp_path / "lab.pem"
-        attest.take_all(world.ledger, {"": attest.make(private, "lab", [what], world.clock.now, [pid])})
+        attest.record_attestations(
+            world.ledger, {"": attest.sign_attestation(private, "lab", [what], world.clock.now, [pid])}
+        )
 
     say("ANML_AFFILIATION", new)
     sid = world.post(world.run(simple_rows({"ann": 1, "new": 1})), "10")
@@ -375,11 +376,11 @@ def test_an_open_flag_or_a_withdrawn_verification_stops_a_release(world, tmp_pat
     with pytest.raises(
         ConflictError, match=r"ann is flagged .admin-flag by lab on 2026-01-31., and a person"
     ):
-        release(world.ledger.dry(), sid)
+        release_settlement(world.ledger.dry(), sid)
     say("ANML_FLAG_LIFTED", ann)
-    assert release(world.ledger.dry(), sid).waiting == {}
+    assert release_settlement(world.ledger.dry(), sid).waiting == {}
     world.ledger.write(lambda tx: two_people.revoke_key(tx, key, "ann", compromised=True))
-    waiting = release(world.ledger.dry(), sid).waiting
+    waiting = release_settlement(world.ledger.dry(), sid).waiting
     assert (set(waiting), "new contributor" in waiting[new]) == ({new}, True)
 
 
@@ -394,13 +395,13 @@ def test_whoever_acts_signs_with_the_key_that_is_registered_for_them(world, tmp_
     kept = own.read_bytes()
     own.unlink()
     with pytest.raises(InputError, match="the key of 'bob' is not at hand"):
-        settle.approve(world.reopen(), made.id, "bob")
+        settle.approve_settlement(world.reopen(), made.id, "bob")
     keys.create_signer(own)
     with pytest.raises(IntegrityError, match="is not the key that is registered for 'bob'"):
-        settle.approve(world.reopen(), made.id, "bob")
+        settle.approve_settlement(world.reopen(), made.id, "bob")
     (tmp_path / "elsewhere.pem").write_bytes(kept)
     world.ledger.signers.file = tmp_path / "elsewhere.pem"
-    done = settle.approve(world.ledger, made.id, " Bob ")
+    done = settle.approve_settlement(world.ledger, made.id, " Bob ")
     assert (done.kind, done.by, bool(done.sig)) == (kinds.APPROVED, "bob", True)
 
 
@@ -410,17 +411,19 @@ def test_a_changed_manifest_stops_everything(place):
         connection.exec_driver_sql("DROP TRIGGER document_no_update")
         connection.exec_driver_sql("UPDATE document SET body = X'7B7D'")
     with pytest.raises(IntegrityError, match="does not verify: the document"):
-        settle.approve(place.ledger, made.id, "bob")
+        settle.approve_settlement(place.ledger, made.id, "bob")
 
 
 def test_dry_runs_leave_nothing_behind(world):
     folder = world.run(simple_rows({"ann": 1}))
     with world.ledger.read() as connection:
         before = len(list(events(connection)))
-    shown = settle.draft(world.ledger.dry(), folder, settle.Terms(10**6, "EUR", "ann", source="run"))
+    shown = settle.draft_settlement(
+        world.ledger.dry(), folder, settle.SettlementTerms(10**6, "EUR", "ann", source="run")
+    )
     assert list(shown.amounts.values()) == [(10**6, UNIT)]
     made = world.draft(folder, "1")
-    settle.approve(world.ledger.dry(), made.id, "bob")
+    settle.approve_settlement(world.ledger.dry(), made.id, "bob")
     with world.ledger.read() as connection:
         assert settlements(connection)[made.id].state == "drafted"
         assert len(list(events(connection))) == before + 2
@@ -432,7 +435,7 @@ def paid_world(world: World) -> tuple[str, dict[str, str]]:
         world.pay_to(pid, {"name": name, "iban": iban})
     sid = world.post(world.run(simple_rows({"ann": 2, "ben": 1})), "100.00")
     world.clock.pass_days(15)
-    release(world.ledger, sid)
+    release_settlement(world.ledger, sid)
     return sid, pids
 
 
@@ -461,7 +464,7 @@ def test_statements_say_everything_even_below_the_threshold(world):
     )
     assert (ann["name"], ann["approved_by"]) == ("Ann & Co <x>", "bob")
     assert ann["appeal"].startswith("The time to dispute this statement ended on ")
-    payout.create(world.ledger, "p1", "EUR", "cat")
+    payout.create_batch(world.ledger, "p1", "EUR", "cat")
     after = statement.build(world.ledger, sid, [pids["ann"]])[pids["ann"]]["amounts"]
     assert (after["in_transit"], after["payable"]) == (66_660_000, 6_667)
     with pytest.raises(InputError, match="has no row in settlement"):
@@ -520,7 +523,7 @@ def test_cells_are_safe_for_spreadsheets(cell):
 
 def test_payout_files(world):
     _, pids = paid_world(world)
-    made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    made = payout.create_batch(world.ledger, "p1", "EUR", "cat", rail="pain001")
     table = list(csv.DictReader(io.StringIO(payout_csv(made.batch, made.payees), newline="")))
     assert [(row["amount"], row["name"]) for row in table] == [("66.66", "Ann & Co <x>"), ("33.33", "'=Ben")]
     text = pain001(made.batch, made.payees, {"name": "Payer", "iban": IBANS[0], "bic": "COBADEFF"})
@@ -544,22 +547,22 @@ def test_whoever_cannot_be_paid_is_left_out_and_told_why(world):
     world.pay_to(pids["ann"], {"name": "Ann", "iban": IBANS[0]})
     sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
     world.clock.pass_days(15)
-    release(world.ledger, sid)
-    made = payout.create(world.ledger, "p1", "EUR", "cat", rail="pain001")
+    release_settlement(world.ledger, sid)
+    made = payout.create_batch(world.ledger, "p1", "EUR", "cat", rail="pain001")
     assert [payment.pid for payment in made.batch.payments] == [pids["ann"]]
     assert made.left_out == {pids["ben"]: "no iban given"}
     with pytest.raises(ConflictError, match="nothing can be paid"):
-        payout.create(world.ledger, "p2", "EUR", "cat", threshold=100 * 10**6)
+        payout.create_batch(world.ledger, "p2", "EUR", "cat", threshold=100 * 10**6)
     with pytest.raises(InputError, match="1 to 20 letters"):
-        payout.create(world.ledger, "a batch", "EUR", "cat")
+        payout.create_batch(world.ledger, "a batch", "EUR", "cat")
     with pytest.raises(InputError, match="check digits"):
         world.pay_to(pids["ben"], {"iban": "DE88370400440532013000"})
 
 
 def test_beancount_text_balances_and_opens_every_account(world):
     paid_world(world)
-    made = payout.create(world.ledger, "p1", "EUR", "cat")
-    payout.close(world.ledger, "p1", None, paid=True)
+    made = payout.create_batch(world.ledger, "p1", "EUR", "cat")
+    payout.record_payment_results(world.ledger, "p1", None, paid=True)
     with world.ledger.read() as connection:
         text = beancount(events(connection))
     opened = {line.split()[2] for line in text.splitlines() if " open " in line}

@@ -1,4 +1,4 @@
-"""Where a person's key is found: a file, a folder, an SSH agent."""
+"""Lookup of signing keys: a file, a folder, an SSH agent."""
 
 import socket
 import struct
@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from anml.app.ledger.verify import verify
-from anml.app.pay import settle
 from anml.core.errors import InputError
 from anml.ledger import keys
-from anml.ledger.signing import Signers, from_agent, from_file
+from anml.ledger.pay import settle
+from anml.ledger.services.verify import verify
+from anml.ledger.signing import SignerLookup, from_agent, from_file
 from ledger.ledger_hand import Hand, private
 from ledger.ledger_world import simple_rows
 
@@ -76,7 +76,7 @@ def test_a_key_in_an_agent_signs(world, agent):
     agent(keys.read_private(path))
     path.unlink()
     made = world.draft(world.run(simple_rows({"x": 1})), "1")
-    assert settle.approve(world.reopen(), made.id, "bob").by == "bob"
+    assert settle.approve_settlement(world.reopen(), made.id, "bob").by == "bob"
     assert verify(world.ledger).problems == []
 
 
@@ -97,7 +97,7 @@ def test_who_acts_by_default(tmp_path, monkeypatch):
     monkeypatch.delenv("ANML_BY", raising=False)
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     staff = Hand(staff=("bob",)).state.staff
-    signers = Signers((tmp_path / "mine", tmp_path))
+    signers = SignerLookup((tmp_path / "mine", tmp_path))
     with pytest.raises(InputError, match="say who you are with --by"):
         signers.acting(staff)
     # A key of nobody of the staff is no reason to ask.
@@ -119,7 +119,7 @@ def test_a_key_that_was_named_counts_as_at_hand(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     staff = Hand(staff=("bob",)).state.staff
     (tmp_path / "mine.pem").write_bytes(keys.private_pem(private("bob"), "secret"))
-    signers = Signers((), tmp_path / "mine.pem", password=lambda path: "secret")
+    signers = SignerLookup((), tmp_path / "mine.pem", password=lambda path: "secret")
     assert signers.acting(staff) == "bob"
 
 
@@ -135,7 +135,7 @@ def test_only_the_file_that_was_given_signs_and_its_password_is_asked_for_once(t
         asked.append(path)
         return "secret"
 
-    signers = Signers((tmp_path,), tmp_path / "mine.pem", password=password)
+    signers = SignerLookup((tmp_path,), tmp_path / "mine.pem", password=password)
     assert signers.acting(staff) == "cat"
     assert signers.find("cat", staff.member("cat").public).public == staff.member("cat").public
     assert len(asked) == 1

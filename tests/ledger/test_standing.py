@@ -1,16 +1,16 @@
-"""Where a contributor stands: track record, prior contributions, newcomers, flags; by hand and by replay."""
+"""Status of a contributor: reputation, prior contributions, newcomers, flags; by hand and by replay."""
 
 import pytest
 
 from anml.core.errors import ConflictError
-from anml.core.settle import UNIT
-from anml.core.signals.track_record import Scored, TrackRule, replay
 from anml.ledger import evidence, kinds, signing, standing, two_people
-from anml.ledger.evidence import Record
-from anml.ledger.log import moment, seconds, stamp
-from anml.ledger.money_parts import Settlements
+from anml.ledger.evidence import EvidenceRecord
+from anml.ledger.log import format_timestamp, parse_timestamp, seconds
 from anml.ledger.signing import contributor_subject
-from anml.ledger.standing import Score, item_mark, peers, scores, standings
+from anml.ledger.standing import Score, contributor_statuses, eligible_reviewers, item_hash, scores
+from anml.ledger.state_money import Settlements
+from anml.settlement.allocate import UNIT
+from anml.signals.track_record import ReputationEvent, ReputationRule, replay
 from ledger.ledger_world import START, World, simple_rows
 
 LAB = "https://lab.example"
@@ -31,33 +31,33 @@ def shared(tmp_path_factory):
 def score(
     pid: str, quality: float = 1.0, items=("1",), source: str = "gold", batch: str = "b", **more
 ) -> Score:
-    marks = tuple(item_mark("t", item) for item in items)
-    when = more.get("when", stamp(START))
+    marks = tuple(item_hash("t", item) for item in items)
+    when = more.get("when", format_timestamp(START))
     return Score(
         pid, "default", source, batch, when, round(quality * UNIT), marks, more.get("of", len(marks))
     )
 
 
-def of(tx, pid: str, days: float = 30, **more) -> standing.Standing:
+def of(tx, pid: str, days: float = 30, **more) -> standing.ContributorStatus:
     from datetime import timedelta
 
-    return standings(tx.connection, stamp(START + timedelta(days=days)), **more)[pid]
+    return contributor_statuses(tx.connection, format_timestamp(START + timedelta(days=days)), **more)[pid]
 
 
 def scored(tx, *made: Score) -> None:
     standing.add_scores(tx, made)
-    evidence.taken(tx, "import", "test", "ann")
+    evidence.sign_records(tx, "import", "test", "ann")
 
 
-def vouched(tx, *records: Record) -> None:
-    evidence.add(tx, records)
-    evidence.taken(tx, "import", "test", "ann")
+def vouched(tx, *records: EvidenceRecord) -> None:
+    evidence.add_records(tx, records)
+    evidence.sign_records(tx, "import", "test", "ann")
 
 
 def test_an_item_is_marked_by_source_and_name_and_tells_neither():
-    assert item_mark("a", "bc") != item_mark("ab", "c")
-    assert len(item_mark("a", "b")) == 20
-    assert item_mark("a", "b") == item_mark("a", "b")
+    assert item_hash("a", "bc") != item_hash("ab", "c")
+    assert len(item_hash("a", "b")) == 20
+    assert item_hash("a", "b") == item_hash("a", "b")
 
 
 # --- track record
@@ -96,8 +96,8 @@ def test_standings_are_a_replay_of_the_scores_in_the_log(shared):
             (1.0, "gold", "b", 1.0), (0.25, "review", "c", 1.0), (0.5, "consensus", "d", 1.0),
             (1.0, "held-out", "e", 1.0),
         }  # fmt: skip
-        now = seconds(stamp(START)) + 30 * DAY
-        assert of(tx, x).track == replay(found, now, TrackRule())
+        now = seconds(format_timestamp(START)) + 30 * DAY
+        assert of(tx, x).track == replay(found, now, ReputationRule())
 
     shared.ledger.rehearse(work)
 
@@ -120,7 +120,7 @@ def test_a_judgement_counts_once(shared):
         assert standing.add_scores(tx, [score(x, items=("1", "2"))]) == 1
         with pytest.raises(ConflictError, match="1 judgements by gold were counted before"):
             standing.add_scores(tx, [score(x, items=("2", "3"))])
-        evidence.taken(tx, "import", "test", "ann")
+        evidence.sign_records(tx, "import", "test", "ann")
 
     shared.ledger.rehearse(work)
 
@@ -132,7 +132,7 @@ def test_scores_follow_a_person_through_a_merge(shared):
         scored(tx, score(x))
         made = two_people.propose(tx, kinds.MERGED, x, {"into": y}, "ann")
         two_people.confirm(tx, made.seq, "bob")
-        found = standings(tx.connection, stamp(START))
+        found = contributor_statuses(tx.connection, format_timestamp(START))
         assert x not in found
         assert found[y].track.r == pytest.approx(0.52)
         # Twenty settled rows: ten of each.
@@ -175,27 +175,27 @@ def test_contributions_of_a_reversed_settlement_do_not_count(make_world):
     sid = world.post(folder, "1")
     x = world.register("run", ["x"])["x"]
     with world.ledger.read() as connection:
-        assert standings(connection, stamp(world.clock.now))[x].prior == 12
+        assert contributor_statuses(connection, format_timestamp(world.clock.now))[x].prior == 12
     world.post(folder, "2", supersedes=sid)
     with world.ledger.read() as connection:
-        assert standings(connection, stamp(world.clock.now))[x].prior == 12
+        assert contributor_statuses(connection, format_timestamp(world.clock.now))[x].prior == 12
 
 
 def test_one_verification_by_somebody_with_standing_ends_it(shared):
     new = shared.pids["new"]
 
     def work(tx):
-        vouched(tx, Record("affiliation", new, "https://nobody.example", ""))
+        vouched(tx, EvidenceRecord("affiliation", new, "https://nobody.example", ""))
         assert of(tx, new, days=31).newcomer
         from ledger.ledger_hand import private, public
 
         made = two_people.propose_key(tx, LAB, public("lab"), None, None, None, "ann")
         two_people.confirm(tx, made.seq, "bob")
         paper = signing.attest(
-            [contributor_subject(new)], LAB, ["ANML_AFFILIATION"], moment(tx.now), private("lab")
+            [contributor_subject(new)], LAB, ["ANML_AFFILIATION"], parse_timestamp(tx.now), private("lab")
         )
         evidence.add_envelope(tx, paper)
-        evidence.taken(tx, "attestation", "test", "ann")
+        evidence.sign_records(tx, "attestation", "test", "ann")
         found = of(tx, new, days=31)
         assert (found.newcomer, found.verified, found.verdict.level) == (False, True, "institution")
 
@@ -208,9 +208,9 @@ def test_a_rejected_item_is_no_flag_on_its_contributor_and_a_retraction_is(share
     item = evidence.item_scope("b", "7")
 
     def work(tx):
-        vouched(tx, Record("review-rejected", x, "platform", "", item))
+        vouched(tx, EvidenceRecord("review-rejected", x, "platform", "", item))
         assert not of(tx, x, days=40).flagged
-        vouched(tx, Record("retracted", x, "registry", "", item))
+        vouched(tx, EvidenceRecord("retracted", x, "registry", "", item))
         found = of(tx, x, days=40)
         # The contributor as a whole is not judged by one item; the newcomer's floor is gone all the same.
         assert (found.flagged, found.verdict.level) == (True, "self-attested")
@@ -222,9 +222,9 @@ def test_a_flag_on_a_contributor_or_a_batch_counts_and_can_be_lifted(shared):
     x = shared.pids["x"]
 
     def work(tx):
-        vouched(tx, Record("retracted", x, "registry", "", "batch:1"))
+        vouched(tx, EvidenceRecord("retracted", x, "registry", "", "batch:1"))
         assert of(tx, x, days=40).flagged
-        vouched(tx, Record("reinstated", x, "registry", "", "batch:1"))
+        vouched(tx, EvidenceRecord("reinstated", x, "registry", "", "batch:1"))
         assert not of(tx, x, days=40).flagged
 
     shared.ledger.rehearse(work)
@@ -236,12 +236,12 @@ def test_peers_are_reviewers_and_whose_gold_answers_were_right(shared):
 
     def work(tx):
         scored(tx, score(x, 0.9), score(y, 0.5), score(new, 1.0, source="review"))
-        reviewers, agreeing = peers(tx.connection, stamp(START))
+        reviewers, agreeing = eligible_reviewers(tx.connection, format_timestamp(START))
         # Half right is not mostly right, and a review is no gold answer.
         assert (reviewers, agreeing) == (set(), {x})
-        made = two_people.propose(tx, kinds.NAMED, y, {"on": True}, "ann")
+        made = two_people.propose(tx, kinds.REVIEWER_NAMED, y, {"on": True}, "ann")
         two_people.confirm(tx, made.seq, "bob")
-        assert peers(tx.connection, stamp(START)) == ({y}, {x, y})
+        assert eligible_reviewers(tx.connection, format_timestamp(START)) == ({y}, {x, y})
 
     shared.ledger.rehearse(work)
 
@@ -251,6 +251,8 @@ def test_scored_work_reads_back_in_parts_of_one(shared):
 
     def work(tx):
         scored(tx, score(x, 0.75, ("1", "2"), of=8))
-        assert scores(tx.connection)[x, "default"] == [Scored(seconds(stamp(START)), 0.75, "gold", "b", 0.25)]
+        assert scores(tx.connection)[x, "default"] == [
+            ReputationEvent(seconds(format_timestamp(START)), 0.75, "gold", "b", 0.25)
+        ]
 
     shared.ledger.rehearse(work)

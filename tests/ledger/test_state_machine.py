@@ -18,16 +18,19 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from anml.app.ledger.verify import check_statement, sign_checkpoint
-from anml.app.pay import payout, settle, statement
-from anml.app.pay.settle import release
 from anml.core.errors import AnmlError, ConflictError
-from anml.ledger import audit, book, checkpoint
-from anml.ledger.money_parts import Disputes
-from anml.ledger.state import POOL, loaded
+from anml.ledger import book, checkpoint
+from anml.ledger import replay as audit
+from anml.ledger.pay import payout, settle, statement
+from anml.ledger.pay.settle import release_settlement
+from anml.ledger.services.verify import check_statement, sign_checkpoint
+from anml.ledger.state import POOL, load_component
+from anml.ledger.state_money import Disputes
 from ledger.ledger_queries import balance, balances, settlements, totals
 from ledger.ledger_world import World, simple_rows
 from ledger.recompute_statement import amounts_of
+
+pytestmark = pytest.mark.slow
 
 PEOPLE = ("ann", "ben", "cat", "dan")
 SCALE = int(os.environ.get("ANML_EXAMPLES", "1"))
@@ -85,24 +88,24 @@ class Books(RuleBasedStateMachine):
         by_pid = {self.pids[name]: count for name, count in rows.items()}
         folder = self.world.run(simple_rows(by_pid).with_columns(score=pl.lit(float(self.count))))
         self.count += 1
-        terms = settle.Terms(pool, "EUR", "ann")
+        terms = settle.SettlementTerms(pool, "EUR", "ann")
         if self.erased & set(by_pid):
-            self._refused(lambda: settle.draft(self.ledger, folder, terms))
+            self._refused(lambda: settle.draft_settlement(self.ledger, folder, terms))
             return
-        made = settle.draft(self.ledger, folder, terms)
-        assert settle.draft(self.ledger, folder, terms) == made  # retry
+        made = settle.draft_settlement(self.ledger, folder, terms)
+        assert settle.draft_settlement(self.ledger, folder, terms) == made  # retry
         self.drafts[made.id] = made.manifest
 
     @precondition(lambda self: self.drafts)
     @rule(which=index)
     def approve(self, which):
         sid = sorted(self.drafts)[which % len(self.drafts)]
-        self._refused(lambda: settle.approve(self.ledger, sid, "ann"))
+        self._refused(lambda: settle.approve_settlement(self.ledger, sid, "ann"))
         if any(line["pid"] in self.erased for line in self.drafts[sid]["contributors"]):
-            self._refused(lambda: settle.approve(self.ledger, sid, "bob"))
+            self._refused(lambda: settle.approve_settlement(self.ledger, sid, "bob"))
             return
-        settle.approve(self.ledger, sid, "bob")
-        settle.approve(self.ledger, sid, "bob")  # retry
+        settle.approve_settlement(self.ledger, sid, "bob")
+        settle.approve_settlement(self.ledger, sid, "bob")  # retry
         pool = self.drafts[sid]["pool"]
         amounts, _ = amounts_of(self.drafts.pop(sid))
         for pid, amount in amounts.items():
@@ -136,7 +139,7 @@ class Books(RuleBasedStateMachine):
     @rule(which=index)
     def release(self, which):
         sid = sorted(self.posted_on)[which % len(self.posted_on)]
-        done = release(self.ledger, sid)
+        done = release_settlement(self.ledger, sid)
         expected = {}
         if self.day - self.posted_on[sid] >= 14:
             for (s, pid), amount in self.held.items():
@@ -243,7 +246,7 @@ class Books(RuleBasedStateMachine):
         }
 
         def step():
-            return payout.create(self.ledger, name, "EUR", "cat", threshold).batch
+            return payout.create_batch(self.ledger, name, "EUR", "cat", threshold).batch
 
         if not able:
             with pytest.raises(ConflictError):
@@ -260,9 +263,9 @@ class Books(RuleBasedStateMachine):
     def close(self, which, paid):
         name = sorted(self.sent)[which % len(self.sent)]
         for _ in range(2):  # retry
-            payout.close(self.ledger, name, list(self.sent[name]), paid=paid)
+            payout.record_payment_results(self.ledger, name, list(self.sent[name]), paid=paid)
         with pytest.raises(ConflictError):
-            payout.close(self.ledger, name, list(self.sent[name]), paid=not paid)
+            payout.record_payment_results(self.ledger, name, list(self.sent[name]), paid=not paid)
         for pid, amount in self.sent.pop(name).items():
             target = self.paid if paid else self.payable
             target[pid] += amount
@@ -291,13 +294,13 @@ class Books(RuleBasedStateMachine):
             for sid in self.posted_on:
                 held = {pid: amount for (s, pid), amount in self.held.items() if s == sid}
                 assert _live(balances(connection, "held:", "EUR", sid)) == _live(held)
-                assert loaded(Disputes, connection).waiting(sid) == {
+                assert load_component(Disputes, connection).waiting(sid) == {
                     pid for s, pid in self.frozen if s == sid
                 }
 
     def teardown(self):
         public = self.ledger.ring.public
-        older = tuple(checkpoint.read(note, public) for note in self.notes)
+        older = tuple(checkpoint.read_checkpoint(note, public) for note in self.notes)
         with self.ledger.read() as connection:
             found = audit.verify(connection, older, public)
         for sid in self.posted_on:

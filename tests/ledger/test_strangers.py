@@ -1,11 +1,11 @@
-"""What lies beside a ledger's tables and could answer in their place is refused by its name."""
+"""Unexpected database objects next to the tables of a ledger are rejected by name."""
 
 import re
 
 import pytest
 
-from anml.app.pay import payout
 from anml.core.errors import IntegrityError
+from anml.ledger.pay import payout
 from ledger.test_further_attacks import released
 from ledger.test_insiders import problems, unlock
 
@@ -121,7 +121,7 @@ def test_what_a_ledger_does_not_know_is_refused_by_its_name(make_world, what):
         world.reopen()
         assert re.search(said, problems(world))
         with pytest.raises(IntegrityError, match=said):
-            payout.create(world.ledger, "p1", "EUR", "cat")
+            payout.create_batch(world.ledger, "p1", "EUR", "cat")
 
 
 def test_a_table_of_their_own_and_the_views_for_people_are_no_problem(world):

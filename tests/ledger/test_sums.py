@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.ledger import kinds
-from anml.ledger.log import Posting, stamp
+from anml.ledger.log import Posting, format_timestamp
 from anml.ledger.records import Balances, Credits, ScoreLog, account_of
-from anml.ledger.standing import Score, item_mark
+from anml.ledger.standing import Score, item_hash
 from ledger.ledger_hand import event, pid
 from ledger.ledger_queries import balance, balances
 from ledger.ledger_world import World, simple_rows
@@ -126,8 +126,8 @@ def lived(tmp_path_factory):
     world.post(world.run(simple_rows({"x": 3, "y": 1})), "10")
     world.post(world.run(simple_rows({"x": 1})), "7", currency="USD")
     for who, items in (("x", ("1", "2")), ("y", ("3",)), ("x", ("4",))):
-        marks = tuple(item_mark("test", item) for item in items)
-        now = stamp(world.clock.now)
+        marks = tuple(item_hash("test", item) for item in items)
+        now = format_timestamp(world.clock.now)
         world.score(Score(pids[who], "default", "gold", f"b{items}", now, 10**12, marks, len(marks)))
     yield world
     world.ledger.close()

@@ -6,12 +6,13 @@ import pytest
 
 from anml.core.canonical import sha256
 from anml.core.errors import AnmlError, ConflictError, InputError
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
-from anml.ledger import evidence, kinds, people, two_people
+from anml.ledger import evidence, kinds, two_people
+from anml.ledger import personal_data as people
 from anml.ledger.kinds import TWO_PEOPLE
-from anml.ledger.parts import Keys, Payees
-from anml.ledger.state import loaded
+from anml.ledger.state import load_component
+from anml.ledger.state_people import Keys, Payees
 from anml.ledger.two_people import DEFAULT_MAY
+from anml.signals.policy import DEFAULT_LEVELS as EVIDENCE_KINDS
 from ledger.ledger_hand import public
 from ledger.ledger_queries import open_proposals, who_is
 from ledger.ledger_world import World
@@ -29,7 +30,7 @@ def shared(tmp_path_factory):
 
 
 def named(tx, pid: str, by: str = "ann", on: bool = True):
-    return two_people.propose(tx, kinds.NAMED, pid, {"on": on}, by)
+    return two_people.propose(tx, kinds.REVIEWER_NAMED, pid, {"on": on}, by)
 
 
 def test_the_same_question_while_it_is_open_is_one(shared):
@@ -53,11 +54,11 @@ def test_open_proposals_are_listed_until_they_are_decided(shared):
     def work(tx):
         numbers = [named(tx, shared.pids[who]).seq for who in ("ada", "bea")]
         assert [found.seq for found in open_proposals(tx.connection)] == numbers
-        two_people.drop(tx, numbers[0], "cat")
+        two_people.withdraw_proposal(tx, numbers[0], "cat")
         two_people.confirm(tx, numbers[1], "cat")
         assert open_proposals(tx.connection) == []
         with pytest.raises(ConflictError, match="was dropped already"):
-            two_people.drop(tx, numbers[0], "cat")
+            two_people.withdraw_proposal(tx, numbers[0], "cat")
         with pytest.raises(ConflictError, match="was confirmed already"):
             two_people.confirm(tx, numbers[1], "cat")
         with pytest.raises(InputError, match="there is no proposal 999"):
@@ -87,7 +88,7 @@ def pay(tx, world: World, who: str, **changes: str):
 
 
 def payee(tx, world: World, who: str) -> dict:
-    return people.attached_values(
+    return people.read_values(
         tx.connection,
         world.ledger.ring,
         world.pids[who],
@@ -182,7 +183,7 @@ def test_an_account_that_got_a_record_meanwhile_is_mapped_again(shared):
     def work(tx):
         made = two_people.propose_account(tx, "pf", "new", shared.pids["ada"], "ann")
         people.register(tx, "pf", ["new"])
-        evidence.taken(tx, "import", "test", "ann")
+        evidence.sign_records(tx, "import", "test", "ann")
         with pytest.raises(ConflictError, match="this account has a record of its own by now; map it again"):
             two_people.confirm(tx, made.seq, "bob")
 
@@ -253,6 +254,6 @@ def test_keys_that_are_known_or_end_before_they_begin(shared):
         two_people.revoke_key(tx, made.subject, "ann")
         with pytest.raises(ConflictError, match="was revoked on 2026-01-01; make a new one"):
             two_people.propose_key(tx, "lab", public("lab"), None, None, None, "ann")
-        assert loaded(Keys, tx.connection).known[made.subject].revoked == tx.now
+        assert load_component(Keys, tx.connection).known[made.subject].revoked == tx.now
 
     shared.ledger.rehearse(work)

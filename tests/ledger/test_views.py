@@ -5,10 +5,10 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.money import show_amount
 from anml.ledger import evidence, kinds, schema, standing
-from anml.ledger.log import stamp
+from anml.ledger.log import format_timestamp
 from anml.ledger.schema import views
+from anml.settlement.money import format_amount
 from ledger.ledger_world import START
 
 VIEWS = {
@@ -29,9 +29,11 @@ def test_all_views_are_there(world):
 
 def test_views_for_people(world):
     pid = world.establish("ann")["ann"]
-    world.record(evidence.Record("affiliation", pid, "https://lab.example", ""))
+    world.record(evidence.EvidenceRecord("affiliation", pid, "https://lab.example", ""))
     items = ("1", "2", "3", "4")
-    world.score(standing.Score(pid, "default", "gold", "b", stamp(START), 750_000_000_000, items, 4))
+    world.score(
+        standing.Score(pid, "default", "gold", "b", format_timestamp(START), 750_000_000_000, items, 4)
+    )
     with world.ledger.read() as connection:
 
         def rows(query: str) -> list:
@@ -89,7 +91,7 @@ def test_amounts_are_shown_exactly(base, amounts):
         ).all()
         base.rollback()
     assert (kind, holder, micro) == ("held", "a:b", sum(amounts))
-    assert shown == show_amount(sum(amounts))
+    assert shown == format_amount(sum(amounts))
 
 
 def test_both_engines_have_the_same_views_and_columns():
@@ -108,4 +110,4 @@ def test_views_speak_of_kinds_that_exist(dialect):
     text = " ".join(views(dialect))
     named = set(re.findall(r"kind = '([a-z.]+)'", text))
     assert named
-    assert named <= set(kinds.KINDS)
+    assert named <= set(kinds.ENTRY_KINDS)

@@ -8,21 +8,22 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from anml.app.ledger import attest
-from anml.app.ledger.vouched import Import, import_file
-from anml.app.people import reputation
-from anml.app.people import scores as run_scores
-from anml.app.people.identity import map_accounts
 from anml.core.canonical import canonical
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
-from anml.core.signals.policy import Policy
-from anml.intake.exports import FORMATS
-from anml.ledger import keys, kinds, people, signing, two_people
-from anml.ledger.log import stamp
-from anml.ledger.parts import People
+from anml.io.formats import FORMATS
+from anml.ledger import keys, kinds, signing, two_people
+from anml.ledger import personal_data as people
+from anml.ledger.contributors import reputation
+from anml.ledger.contributors import scores as run_scores
+from anml.ledger.contributors.identity import propose_account_mapping
+from anml.ledger.log import format_timestamp
+from anml.ledger.services import attest
+from anml.ledger.services.annotate import Import, import_file
 from anml.ledger.signing import from_file
-from anml.ledger.standing import Score, standings
-from anml.ledger.state import loaded
+from anml.ledger.standing import Score, contributor_statuses
+from anml.ledger.state import load_component
+from anml.ledger.state_people import Contributors
+from anml.signals.policy import Policy
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
@@ -54,19 +55,21 @@ def revoke(world: World, name: str, **more) -> None:
 
 
 def signed(world: World, path: Path, pid: str, *properties: str, verifier: str = LAB, when=None) -> bytes:
-    return attest.make(path, verifier, properties or ["ANML_REPRODUCED"], when or world.clock.now, [pid])
+    return attest.sign_attestation(
+        path, verifier, properties or ["ANML_REPRODUCED"], when or world.clock.now, [pid]
+    )
 
 
 def v(world: World, pid: str) -> tuple[float, str]:
     with world.ledger.read() as connection:
-        verdict = standings(connection, stamp(world.clock.now))[pid].verdict
+        verdict = contributor_statuses(connection, format_timestamp(world.clock.now))[pid].verdict
     return verdict.v, verdict.level
 
 
 def test_dsse_known_bytes():
     # The example of the DSSE protocol document.
     assert (
-        signing.pae("http://example.com/HelloWorld", b"hello world")
+        signing.pre_authentication_encoding("http://example.com/HelloWorld", b"hello world")
         == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
     )
 
@@ -76,24 +79,26 @@ def test_a_signed_attestation_raises_v_and_names_its_entry(world, key):
     pid = register(world, "ann")["ann"]
     trust(world, public)
     assert v(world, pid) == (0.25, "self-attested")
-    (made,) = attest.take_all(world.ledger, {"": signed(world, path, pid)})
+    (made,) = attest.record_attestations(world.ledger, {"": signed(world, path, pid)})
     assert v(world, pid) == (0.92, "reproduced")
     with world.ledger.read() as connection:
-        standing = standings(connection, stamp(world.clock.now))[pid]
+        standing = contributor_statuses(connection, format_timestamp(world.clock.now))[pid]
         assert standing.verdict.evidence == (made.seq,)
         assert standing.verified
         # The paper itself is kept where it can be erased.
-        paper = people.attached(connection, world.ledger.ring, pid, made.body["paper"])
+        paper = people.read_document(connection, world.ledger.ring, pid, made.body["paper"])
     assert json.loads(paper)["payloadType"] == signing.INTOTO
-    assert attest.take_all(world.ledger, {"": signed(world, path, pid)}) == []
+    assert attest.record_attestations(world.ledger, {"": signed(world, path, pid)}) == []
 
 
 def test_a_batch_is_vouched_for_by_its_hash(place, key):
     path, public = key
     trust(place, public)
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
-    about = attest.make(path, LAB, ["ANML_PUBLICATION"], place.clock.now, batches=[DATA / "crowd_long.csv"])
-    assert len(attest.take_all(place.ledger, {"": about})) == 3
+    about = attest.sign_attestation(
+        path, LAB, ["ANML_PUBLICATION"], place.clock.now, batches=[DATA / "crowd_long.csv"]
+    )
+    assert len(attest.record_attestations(place.ledger, {"": about})) == 3
     again = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     assert again.contributors == found.contributors
     assert set(again.rows["level"]) == {"peer-reviewed"}
@@ -105,7 +110,7 @@ def test_what_is_refused(place, key, tmp_path):
     pid = register(place, "ann")["ann"]
 
     def take(ledger, envelope, until=None):
-        attest.take_all(ledger, {"": envelope}, until)
+        attest.record_attestations(ledger, {"": envelope}, until)
 
     with pytest.raises(IntegrityError, match="no signature of the envelope was made by a known key"):
         take(place.ledger, signed(place, path, pid))
@@ -125,12 +130,15 @@ def test_what_is_refused(place, key, tmp_path):
     with pytest.raises(InputError, match="no contributor 'c9'"):
         take(place.ledger, signed(place, path, "c9"))
     with pytest.raises(InputError, match="no imported batch"):
-        take(place.ledger, attest.make(path, LAB, ["ANML_REPRODUCED"], place.clock.now, batches=[path]))
+        take(
+            place.ledger,
+            attest.sign_attestation(path, LAB, ["ANML_REPRODUCED"], place.clock.now, batches=[path]),
+        )
     with pytest.raises(InputError, match="not a DSSE envelope"):
         take(place.ledger, b"{}")
     with pytest.raises(AnmlError, match="unknown property"):
         signed(place, path, pid, "GREAT")
-    wrong = signing.wrap("text/plain", b"hello", from_file(path))
+    wrong = signing.sign_envelope("text/plain", b"hello", from_file(path))
     with pytest.raises(InputError, match="expected 'application"):
         take(place.ledger, canonical(wrong))
     # Nothing of this left a trace.
@@ -146,16 +154,16 @@ def test_the_keyid_decides_nothing(place, key):
     trust(place, public)
     envelope = json.loads(signed(place, path, pid))
     envelope["signatures"][0]["keyid"] = "somebody-else"
-    assert len(attest.take_all(place.ledger, {"": canonical(envelope)})) == 1
+    assert len(attest.record_attestations(place.ledger, {"": canonical(envelope)})) == 1
 
 
 def test_an_own_key_is_self_attested(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, owner=pid)
-    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_SELF", verifier=pid)})
+    attest.record_attestations(place.ledger, {"": signed(place, path, pid, "ANML_SELF", verifier=pid)})
     with pytest.raises(IntegrityError, match="may not attest 'reproduced'"):
-        attest.take_all(place.ledger, {"": signed(place, path, pid, verifier=pid)})
+        attest.record_attestations(place.ledger, {"": signed(place, path, pid, verifier=pid)})
     assert v(place, pid) == (0.25, "self-attested")
 
 
@@ -163,7 +171,7 @@ def test_revoked_keys_keep_what_they_signed_in_time_and_leaked_ones_lose_it(plac
     path, public = key
     pid = register(place, "ann")["ann"]
     known = trust(place, public)
-    attest.take_all(place.ledger, {"": signed(place, path, pid)})
+    attest.record_attestations(place.ledger, {"": signed(place, path, pid)})
     place.clock.pass_days(1)
     revoke(place, known)
     assert v(place, pid)[1] == "reproduced"
@@ -182,11 +190,11 @@ def test_flags_and_their_lifting(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public, may=["reproduced", "admin-flag", "flag-lifted"])
-    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_REPRODUCED")})
-    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_FLAG")})
+    attest.record_attestations(place.ledger, {"": signed(place, path, pid, "ANML_REPRODUCED")})
+    attest.record_attestations(place.ledger, {"": signed(place, path, pid, "ANML_FLAG")})
     assert v(place, pid) == (0.07, "flagged")
     place.clock.pass_days(1)
-    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_FLAG_LIFTED")})
+    attest.record_attestations(place.ledger, {"": signed(place, path, pid, "ANML_FLAG_LIFTED")})
     assert v(place, pid) == (0.92, "reproduced")
 
 
@@ -194,8 +202,8 @@ def test_validity_ends(place, key):
     path, public = key
     pid = register(place, "ann")["ann"]
     trust(place, public)
-    end = stamp(place.clock.now + timedelta(days=10))
-    attest.take_all(place.ledger, {"": signed(place, path, pid, "ANML_AFFILIATION")}, until=end)
+    end = format_timestamp(place.clock.now + timedelta(days=10))
+    attest.record_attestations(place.ledger, {"": signed(place, path, pid, "ANML_AFFILIATION")}, until=end)
     assert v(place, pid) == (0.65, "institution")
     place.clock.pass_days(11)
     assert v(place, pid) == (0.25, "self-attested")
@@ -207,7 +215,7 @@ def import_reviewed(world: World, **more):
     import_file(world.ledger, request)
     with world.ledger.read() as connection:
         issuers = {e.body["issuer"] for e in events(connection, [kinds.EVIDENCE])}
-        people_known = loaded(People, connection).since
+        people_known = load_component(Contributors, connection).since
     for pid in sorted(issuers & set(people_known)):
         world.name_reviewer(pid)
     return import_file(world.ledger, request)
@@ -283,24 +291,12 @@ def test_agreement_is_reproduction_only_when_asked_for(place):
     ]
 
 
-def test_import_with_retractions_and_croissant(place):
-    request = Import(DATA / "croissant.json", "croissant", retractions=DATA / "retractions.csv")
-    found = import_file(place.ledger, request)
-    assert found.rows.select("item", "verification", "level").rows() == [
-        ("p1", 0.07, "flagged"),
-        ("p2", 0.20, "concern"),
-        ("p3", 0.25, "self-attested"),
-        ("p4", 0.25, "self-attested"),
-    ]
-
-
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format_imports(place, name):
     files = {
         "table": "papers.csv",
         "label-studio": "label_studio.json",
         "argilla": "argilla_flat.json",
-        "croissant": "croissant.json",
         "crowd-long": "crowd_long.csv",
         "crowd-wide": "crowd_wide.csv",
         "toloka": "toloka.tsv",
@@ -324,12 +320,12 @@ def test_identity_map_merges_accounts_and_their_records(place):
     place.clock.pass_days(30)
     found = import_reviewed(place)
     ann, other = found.contributors["ann@lab.example"], found.contributors["12"]
-    _, numbers = map_accounts(place.ledger, [("label-studio:12", ann), ("toloka:wA", ann)], "cat")
+    _, numbers = propose_account_mapping(place.ledger, [("label-studio:12", ann), ("toloka:wA", ann)], "cat")
     place.confirm(*numbers)
     assert register_more(place, "label-studio", "12") == ann
     assert register_more(place, "toloka", "wA") == ann
     with place.ledger.read() as connection:
-        assert other not in standings(connection, stamp(place.clock.now))
+        assert other not in contributor_statuses(connection, format_timestamp(place.clock.now))
     assert len(reputation.replay_history(place.ledger, ann)[0]) == 5
 
 
@@ -346,41 +342,44 @@ def test_one_bank_account_is_one_contributor(place):
 
 
 def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_path):
-    rows = simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.Series([1.0, 0.8, 0.1, 0.3]))
+    rows = simple_rows({"a": 2, "b": 2}).with_columns(self_confidence=pl.Series([1.0, 0.8, 0.1, 0.3]))
     write_run(tmp_path / "run", rows)
-    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
-    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
+    assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 2
+    assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 0
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "a")
     (step,) = reputation.replay_history(place.ledger, pid)[0]
     assert (step["source"], step["quality"]) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
-    with pytest.raises(InputError, match="no held-out confidence"):
-        run_scores.add_run(place.ledger, tmp_path / "blind", "run")
+    with pytest.raises(InputError, match="no held-out predictions"):
+        run_scores.record_run_scores(place.ledger, tmp_path / "blind", "run")
 
 
 def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place, tmp_path):
-    rows = simple_rows({"a": 4, "=b": 4, "c": 4}).with_columns(confidence=pl.Series([0.5] * 12))
+    rows = simple_rows({"a": 4, "=b": 4, "c": 4}).with_columns(self_confidence=pl.Series([0.5] * 12))
     write_run(tmp_path / "run", rows)
-    learned = {"r_learned_good": [3.0, 0.5, 0.4], "r_learned_bad": [0.75, 1.5, 0.4]}
+    learned = {
+        "learned_reputation_n_correct": [3.0, 0.5, 0.4],
+        "learned_reputation_n_wrong": [0.75, 1.5, 0.4],
+    }
     # As it is written: a name that a spreadsheet would run has a quote before it.
     table = pl.DataFrame({"contributor": ["a", "'=b", "c"], **learned})
     table.write_csv(tmp_path / "run" / "contributors.csv")
     hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
-    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 2
+    assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 2
     with place.ledger.read() as connection:
         pids = {who: who_is(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
     found = {who: reputation.replay_history(place.ledger, pid)[0] for who, pid in pids.items() if pid}
     assert {who: step["quality"] for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
-    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 0
+    assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 0
 
 
 def test_without_learned_columns_the_confidence_counts(place, tmp_path):
-    write_run(tmp_path / "run", simple_rows({"007": 2}).with_columns(confidence=pl.Series([1.0, 0.8])))
+    write_run(tmp_path / "run", simple_rows({"007": 2}).with_columns(self_confidence=pl.Series([1.0, 0.8])))
     pl.DataFrame({"contributor": ["007"], "rows": [2]}).write_csv(tmp_path / "run" / "contributors.csv")
     hash_run(tmp_path / "run", {})
-    assert run_scores.add_run(place.ledger, tmp_path / "run", "run") == 1
+    assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 1
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "007")
     (step,) = reputation.replay_history(place.ledger, pid)[0]
@@ -401,18 +400,24 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     ids=["other", "fewer", "twice", "too much", "negative", "not a number", "text"],
 )
 def test_contributors_that_do_not_fit_the_samples_are_refused(place, tmp_path, names, good, says):
-    write_run(tmp_path / "run", simple_rows({"a": 2, "b": 2}).with_columns(confidence=pl.lit(0.5)))
-    table = pl.DataFrame({"contributor": names, "r_learned_good": good, "r_learned_bad": [0.5] * len(names)})
+    write_run(tmp_path / "run", simple_rows({"a": 2, "b": 2}).with_columns(self_confidence=pl.lit(0.5)))
+    table = pl.DataFrame(
+        {
+            "contributor": names,
+            "learned_reputation_n_correct": good,
+            "learned_reputation_n_wrong": [0.5] * len(names),
+        }
+    )
     table.write_csv(tmp_path / "run" / "contributors.csv")
     hash_run(tmp_path / "run", {"recipe": {"combine": "guarded"}})
     with pytest.raises(InputError, match=says):
-        run_scores.add_run(place.ledger, tmp_path / "run", "run")
+        run_scores.record_run_scores(place.ledger, tmp_path / "run", "run")
 
 
 def test_replay_gives_the_shown_value_to_the_last_bit(world):
     pid = register(world, "ann")["ann"]
     for day, quality in enumerate((10**12, 3 * 10**11, 0, 9 * 10**11)):
-        at = stamp(START + timedelta(days=day))
+        at = format_timestamp(START + timedelta(days=day))
         items = tuple(f"{day}-{number}" for number in range(10))
         world.clock.pass_days(1)
         world.score(Score(pid, "default", "gold", f"b{day}", at, quality, items, 10))

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from anml.core.canonical import leaf_hash
 from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityError
 from anml.ledger import keys, kinds, schema
-from anml.ledger.log import encode, newest, signed_bytes
-from anml.ledger.people import register
+from anml.ledger.log import encode_event, log_head, signed_bytes
+from anml.ledger.personal_data import register
 from ledger.ledger_queries import events, find
 from ledger.ledger_world import START, World
 
@@ -28,7 +28,7 @@ def shared(tmp_path_factory):
 def taken(tx, by: str = "ann", key: str | None = None):
     """Register somebody, and sign for it."""
     register(tx, "test", [f"new {tx.next_seq}"])
-    return tx.append(kinds.TAKEN, key or f"taken/{tx.next_seq}", "test", {"what": "import"}, by=by)
+    return tx.append(kinds.RECORDS_SIGNED, key or f"taken/{tx.next_seq}", "test", {"what": "import"}, by=by)
 
 
 def rehearsed(world: World, work):
@@ -41,13 +41,13 @@ def rehearsed(world: World, work):
 
 def test_entries_are_numbered_linked_signed_and_sealed(shared):
     def work(tx):
-        seq, prev, _ = newest(tx.connection)
+        seq, prev, _ = log_head(tx.connection)
         first, second = taken(tx), taken(tx, "bob")
         assert [first.seq, second.seq] == [seq + 2, seq + 4]
         middle = find(tx.connection, f"contributor/{next(iter(_registered(tx, first)))}")
         assert (middle.prev, first.prev) == (prev.hex(), middle.hash.hex())
         for made, name in ((first, "ann"), (second, "bob")):
-            assert made.hash == leaf_hash(encode(made))
+            assert made.hash == leaf_hash(encode_event(made))
             public = tx.state.staff.members[name].public
             assert keys.verify(public, base64.b64decode(made.sig), signed_bytes(made))
         tx.close()
@@ -71,7 +71,7 @@ def test_what_was_appended_is_visible_at_once_on_its_connection(shared):
 
     seq = rehearsed(shared, work)
     with shared.ledger.read() as connection:
-        assert newest(connection)[0] < seq
+        assert log_head(connection)[0] < seq
         assert find(connection, "mine") is None
 
 
@@ -79,8 +79,8 @@ def test_a_repeat_is_the_first_entry_and_another_body_is_a_conflict(shared):
     def work(tx):
         made = taken(tx, key="once")
         body = {"what": "import"}
-        assert tx.repeated(kinds.TAKEN, "once", "test", body, "ann") == made
-        assert tx.repeated(kinds.TAKEN, "new", "test", body, "ann") is None
+        assert tx.repeated(kinds.RECORDS_SIGNED, "once", "test", body, "ann") == made
+        assert tx.repeated(kinds.RECORDS_SIGNED, "new", "test", body, "ann") is None
         for change in (
             {"kind": kinds.CHANGED},
             {"subject": "other"},
@@ -88,7 +88,7 @@ def test_a_repeat_is_the_first_entry_and_another_body_is_a_conflict(shared):
             {"by": "bob"},
         ):
             given = {
-                "kind": kinds.TAKEN,
+                "kind": kinds.RECORDS_SIGNED,
                 "key": "once",
                 "subject": "test",
                 "body": body,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from anml.predictors.duplicates import COPY, near_copies
+from anml.predictors.duplicates import COPY_DISTANCE_RATIO, near_duplicate_groups
 
 
 def rng(seed=0):
@@ -14,7 +14,7 @@ def rng(seed=0):
 
 
 def groups_of(x, seed=0):
-    return near_copies(x, rng(seed))
+    return near_duplicate_groups(x, rng(seed))
 
 
 def spread(n=300, d=6, seed=0):
@@ -51,7 +51,7 @@ def test_copies_of_copies_are_one_group():
 
 
 def test_a_common_kind_of_row_is_no_copy():
-    """What more than a tenth of the rows share is how the table is, not somebody's copying."""
+    """Rows shared by more than a tenth of the table are not duplicates."""
     x = spread()
     x[:60] = x[0]
     groups = groups_of(x)
@@ -81,7 +81,7 @@ def test_nothing_is_joined_but_what_is_near(seed):
     usual = np.median(apart.min(axis=1))
     for group in np.flatnonzero(np.bincount(groups) > 1):
         rows = np.flatnonzero(groups == group)
-        assert apart[np.ix_(rows, rows)].min() <= COPY * usual * 1.25
+        assert apart[np.ix_(rows, rows)].min() <= COPY_DISTANCE_RATIO * usual * 1.25
 
 
 @settings(max_examples=10)

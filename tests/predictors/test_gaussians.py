@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from anml.core.checks import Floats, Ints
-from anml.core.profile import Training
-from anml.predictors.classes import class_gaussians, rows_of
+from anml.core.profile import PredictorTraining
+from anml.predictors.classes import make_feature_rows, robust_class_gaussians
 from anml.predictors.gaussians import ClassGaussians, directions
 
 
@@ -71,7 +71,7 @@ def test_flipped_labels_are_seen_however_many(share: float) -> None:
 def test_samples_moved_towards_their_label_are_found_by_how_far_they_were_moved() -> None:
     x, y = apart(wide=10, far=9.0)
     x, labels, rows = poisoned(x, y, 0.15, 0.3)
-    found = class_gaussians(rows_of(x, labels, 2, None, Training(), 0))
+    found = robust_class_gaussians(make_feature_rows(x, labels, 2, None, PredictorTraining(), 0))
     assert found is not None
     assert found.moved == pytest.approx(0.3, abs=0.11)
     assert found.rate == pytest.approx(0.15, abs=0.04)
@@ -80,7 +80,7 @@ def test_samples_moved_towards_their_label_are_found_by_how_far_they_were_moved(
 
 def test_right_labels_make_a_rate_of_nearly_nothing() -> None:
     x, y = apart()
-    found = class_gaussians(rows_of(x, y, 2, None, Training(), 0))
+    found = robust_class_gaussians(make_feature_rows(x, y, 2, None, PredictorTraining(), 0))
     assert found is not None
     assert found.rate < 0.02
     assert found.overlap < 0.02
@@ -89,10 +89,10 @@ def test_right_labels_make_a_rate_of_nearly_nothing() -> None:
 def test_categories_and_classes_of_two_rows_make_no_clouds() -> None:
     x, y = apart()
     corners = (x > 2).astype(float)
-    assert class_gaussians(rows_of(corners, y, 2, None, Training(), 0)) is None
+    assert robust_class_gaussians(make_feature_rows(corners, y, 2, None, PredictorTraining(), 0)) is None
     rare = y.copy()
     rare[:2] = 2
-    assert class_gaussians(rows_of(x, rare, 3, None, Training(), 0)) is None
+    assert robust_class_gaussians(make_feature_rows(x, rare, 3, None, PredictorTraining(), 0)) is None
 
 
 def test_columns_that_do_not_vary_have_no_direction() -> None:

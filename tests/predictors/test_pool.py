@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anml.predictors.pool import pool
+from anml.predictors.pool import pool_predictions
 
 
 def named(truth: np.ndarray, p: float, classes: int = 3) -> np.ndarray:
@@ -18,7 +18,7 @@ def test_a_predictor_that_sees_through_wrong_labels_is_not_to_blame_for_them() -
     truth = rng.integers(0, 3, 900)
     y = np.where((truth == 0) & (rng.uniform(size=900) < 0.4), 1, truth)
     flat = np.log(np.tile(np.bincount(y) / 900, (900, 1)))
-    found = pool([named(truth, 0.98), flat], y)
+    found = pool_predictions([named(truth, 0.98), flat], y)
     assert found.share[0] > 0.95
     # By hand: the labels of the first class have two outcomes, the others nearly one.
     first = int((truth == 0).sum())
@@ -30,7 +30,7 @@ def test_shares_and_probabilities_sum_to_one() -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(0, 3, 60)
     each = [np.log(rng.dirichlet(np.ones(3), 60)) for _ in range(3)]
-    found = pool(each, y, rng.uniform(size=60))
+    found = pool_predictions(each, y, rng.uniform(size=60))
     assert found.share.sum() == pytest.approx(1.0)
     assert np.exp(found.log_p).sum(axis=1) == pytest.approx(np.ones(60))
 
@@ -42,4 +42,6 @@ def test_labels_that_do_not_count_change_nothing() -> None:
     weight = np.r_[np.ones(40), np.zeros(40)]
     other = y.copy()
     other[40:] = (other[40:] + 1) % 3
-    assert pool(each, y, weight).share == pytest.approx(pool(each, other, weight).share)
+    assert pool_predictions(each, y, weight).share == pytest.approx(
+        pool_predictions(each, other, weight).share
+    )

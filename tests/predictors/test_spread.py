@@ -1,11 +1,11 @@
-"""How far honest numbers scatter: by hand, then laws, then where features tell."""
+"""Residual scale: by hand, then properties, then with informative features."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.predictors.spread import natural_spread, weighted_median
+from anml.predictors.spread import residual_scale, weighted_median
 
 
 def scattered(spread_of, n=400, seed=0):
@@ -23,28 +23,28 @@ def test_weighted_median():
 class TestSpread:
     def test_one_spread_for_all_stays_one(self):
         x, residual, _, fold = scattered(lambda x: np.ones(len(x)))
-        found = natural_spread(x, residual, fold)
+        found = residual_scale(x, residual, fold)
         assert np.std(np.log(found)) < 0.15
         assert np.median(found) == pytest.approx(1, abs=0.15)
 
     def test_it_follows_the_features(self):
         x, residual, spread, fold = scattered(lambda x: np.exp(x[:, 0]))
-        found = natural_spread(x, residual, fold)
+        found = residual_scale(x, residual, fold)
         assert np.corrcoef(np.log(found), np.log(spread))[0, 1] > 0.9
 
     def test_wrong_labels_do_not_blow_it_up(self):
         x, residual, _, fold = scattered(lambda x: np.ones(len(x)))
         residual[::10] += 100
-        assert np.median(natural_spread(x, residual, fold)) < 1.5
+        assert np.median(residual_scale(x, residual, fold)) < 1.5
 
     def test_what_is_not_believed_does_not_count(self):
         x, residual, _, fold = scattered(lambda x: np.ones(len(x)))
         weight = np.where(np.arange(400) % 2, 1.0, 0.0)
         wrong = np.where(weight > 0, residual, 50 * residual)
-        assert np.median(natural_spread(x, wrong, fold, weight)) == pytest.approx(1, abs=0.2)
+        assert np.median(residual_scale(x, wrong, fold, weight)) == pytest.approx(1, abs=0.2)
 
     def test_no_residuals_at_all(self):
-        assert (natural_spread(np.zeros((6, 1)), np.zeros(6), np.arange(6) % 2) > 0).all()
+        assert (residual_scale(np.zeros((6, 1)), np.zeros(6), np.arange(6) % 2) > 0).all()
 
 
 values = st.lists(st.tuples(st.floats(-100, 100), st.floats(0.01, 10)), min_size=1, max_size=20)
@@ -75,12 +75,12 @@ class TestLaws:
     @pytest.mark.parametrize("factor", [1e-3, 7.0, 1e4])
     def test_another_unit_is_another_unit_of_spread(self, factor):
         x, residual, _, fold = scattered(lambda x: np.exp(0.5 * x[:, 1]), n=150)
-        one, two = (natural_spread(x, scale * residual, fold, trees=8) for scale in (1.0, factor))
+        one, two = (residual_scale(x, scale * residual, fold, trees=8) for scale in (1.0, factor))
         np.testing.assert_allclose(two, factor * one, rtol=1e-6)
 
     def test_signs_of_residuals_do_not_matter(self):
         x, residual, _, fold = scattered(lambda x: np.ones(len(x)), n=150)
-        one, two = (natural_spread(x, sign * residual, fold, trees=8) for sign in (1, -1))
+        one, two = (residual_scale(x, sign * residual, fold, trees=8) for sign in (1, -1))
         np.testing.assert_array_equal(one, two)
 
     def test_rows_of_a_fold_are_not_learned_from_for_each_other(self):
@@ -89,17 +89,17 @@ class TestLaws:
         changed = residual.copy()
         own = np.flatnonzero(fold == 0)
         changed[own] = np.random.default_rng(1).permutation(residual[own])
-        one, two = (natural_spread(x, values, fold, trees=8) for values in (residual, changed))
+        one, two = (residual_scale(x, values, fold, trees=8) for values in (residual, changed))
         ratio = np.log(two / one)
         assert np.corrcoef(np.log(one[own]), np.log(two[own]))[0, 1] > 0.999
         assert np.ptp(ratio[own]) < np.ptp(ratio[fold != 0])
 
     def test_few_rows_have_one_spread(self):
-        found = natural_spread(np.arange(12.0)[:, None], np.linspace(-1, 1, 12), np.arange(12) % 3)
+        found = residual_scale(np.arange(12.0)[:, None], np.linspace(-1, 1, 12), np.arange(12) % 3)
         assert np.ptp(found) == 0
         assert found[0] > 0
 
     def test_the_same_seed_gives_the_same_spread(self):
         x, residual, _, fold = scattered(lambda x: np.exp(x[:, 0]), n=120)
-        one, two = (natural_spread(x, residual, fold, seed=4, trees=8) for _ in range(2))
+        one, two = (residual_scale(x, residual, fold, seed=4, trees=8) for _ in range(2))
         np.testing.assert_array_equal(one, two)

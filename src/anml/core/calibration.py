@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Floats, Ints, as_marks, as_unit, whole
+from anml.core.checks import Floats, Ints, as_booleans, as_integer, as_unit_interval
 from anml.core.errors import InputError
 from anml.core.stats import wilson
 
@@ -14,7 +14,7 @@ BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class CalibrationCurve:
     """Beliefs cut into bins of equal width: labels, mean belief and share right of each; NaN where empty."""
 
     count: Ints
@@ -43,34 +43,39 @@ class Reliability:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: bins with nothing in them are left out."""
         low, high = self.interval()
-        columns = {"believed": self.believed, "right": self.right, "low": low, "high": high}
+        columns = {
+            "p_correct": self.believed, "accuracy": self.right, "accuracy_low": low, "accuracy_high": high,
+        }  # fmt: skip
         bins = [
-            {"count": int(self.count[at])} | {name: round(float(of[at]), 6) for name, of in columns.items()}
+            {"rows": int(self.count[at])} | {name: round(float(of[at]), 6) for name, of in columns.items()}
             for at in np.flatnonzero(self.count)
         ]
-        return {"rows": int(self.count.sum()), "error": self.error, "gap": self.gap, "bins": bins}
+        return {
+            "rows": int(self.count.sum()), "expected_calibration_error": self.error,
+            "overconfidence": self.gap, "bins": bins,
+        }  # fmt: skip
 
 
-def reliability(belief: Any, right: Any, bins: int = BINS) -> Reliability:
+def calibration_curve(belief: Any, right: Any, bins: int = BINS) -> CalibrationCurve:
     """Compare beliefs in [0, 1] with what turned out to be right."""
-    p, truth = as_unit("belief", belief), as_marks("right", right)
+    p, truth = as_unit_interval("belief", belief), as_booleans("right", right)
     if len(p) != len(truth):
         raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
-    whole("bins", bins, 1)
+    as_integer("bins", bins, 1)
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     count = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):
         believed = np.bincount(place, p, bins) / count
         share = np.bincount(place, truth, bins) / count
-    return Reliability(count, believed, share)
+    return CalibrationCurve(count, believed, share)
 
 
-def in_columns(found: Reliability) -> dict[str, float]:
+def to_columns(found: CalibrationCurve) -> dict[str, float]:
     """Bins as named figures, so that they fit into one row of a table."""
     return {f"{name}_{place}": float(v) for name, of in vars(found).items() for place, v in enumerate(of)}
 
 
-def from_columns(*rows: Mapping[str, float]) -> Reliability:
+def from_columns(*rows: Mapping[str, float]) -> CalibrationCurve:
     """The reverse of `in_columns`; bins of several rows, as of trials, are joined label by label."""
     bins = sum(name.startswith("count_") for name in rows[0])
     count, believed, right = (
@@ -80,12 +85,12 @@ def from_columns(*rows: Mapping[str, float]) -> Reliability:
     total = count.sum(axis=0)
     with np.errstate(invalid="ignore"):
         means = [(np.nan_to_num(each) * count).sum(axis=0) / total for each in (believed, right)]
-    return Reliability(total.astype(np.int64), *means)
+    return CalibrationCurve(total.astype(np.int64), *means)
 
 
-def ranking(belief: Any, right: Any) -> float:
+def auroc(belief: Any, right: Any) -> float:
     """Chance that a right label is believed more than a wrong one (area under the ROC curve)."""
-    p, truth = as_unit("belief", belief), as_marks("right", right)
+    p, truth = as_unit_interval("belief", belief), as_booleans("right", right)
     good, bad = int(truth.sum()), int((~truth).sum())
     if not good or not bad:
         return float("nan")

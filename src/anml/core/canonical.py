@@ -12,13 +12,13 @@ from typing import Any
 
 from anml.core.errors import InputError
 
-LARGEST = 2**127 - 1
+MAX_INTEGER = 2**127 - 1
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical(value: Any) -> bytes:
     """The canonical bytes of plain values."""
-    if fault := _fault(value):
+    if fault := _non_canonical(value):
         raise InputError(f"canonical JSON {fault[0]} at {fault[1].removeprefix('.') or 'the top'}")
     return _ENCODER.encode(value).encode("utf-8")
 
@@ -33,20 +33,20 @@ def digest(value: Any) -> str:
     return sha256(canonical(value))
 
 
-def _fault(value: Any) -> tuple[str, str] | None:
-    """What a value holds that is not canonical, and where; None where there is nothing."""
+def _non_canonical(value: Any) -> tuple[str, str] | None:
+    """Return the first non-canonical content of a value and its location; None if there is none."""
     if isinstance(value, int):
-        if abs(value) > LARGEST:
+        if abs(value) > MAX_INTEGER:
             return f"holds integers of at most 127 bits, got {value}", ""
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
                 return f"has text keys, got {key!r}", ""
-            if type(item) is not str and (found := _fault(item)):
+            if type(item) is not str and (found := _non_canonical(item)):
                 return found[0], f".{key}{found[1]}"
     elif isinstance(value, list | tuple):
         for position, item in enumerate(value):
-            if type(item) is not str and (found := _fault(item)):
+            if type(item) is not str and (found := _non_canonical(item)):
                 return found[0], f"[{position}]{found[1]}"
     elif value is not None and not isinstance(value, str):
         kind = "floating point numbers" if isinstance(value, float) else f"{type(value).__name__} values"
@@ -67,7 +67,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
-class Tree:
+class MerkleTree:
     """All levels of a tree, computed once; paths are then a walk.
 
     An odd node at the end of a level moves up unchanged, which gives the same root as the recursive
@@ -113,8 +113,8 @@ class Tree:
 
 def _consistency(leaves: Sequence[bytes], size: int, *, whole: bool) -> list[bytes]:
     if size == len(leaves):
-        return [] if whole else [Tree(leaves).root]
+        return [] if whole else [MerkleTree(leaves).root]
     split = 1 << (len(leaves) - 1).bit_length() - 1  # the largest power of two below the size
     if size <= split:
-        return [*_consistency(leaves[:split], size, whole=whole), Tree(leaves[split:]).root]
-    return [*_consistency(leaves[split:], size - split, whole=False), Tree(leaves[:split]).root]
+        return [*_consistency(leaves[:split], size, whole=whole), MerkleTree(leaves[split:]).root]
+    return [*_consistency(leaves[split:], size - split, whole=False), MerkleTree(leaves[:split]).root]

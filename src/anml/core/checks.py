@@ -8,8 +8,10 @@ import numpy.typing as npt
 
 from anml.core.errors import InputError, UnknownNameError
 
-# Quantities beyond this cannot be squared any more, and no spread could be told.
-LARGEST = 1e150
+# The largest seed that numpy, torch and scikit-learn all take.
+MAX_SEED = 2**32 - 1
+# The square of a larger value overflows, so that no variance could be computed.
+MAX_ABS_VALUE = 1e150
 # Any array of numbers, where precision does not matter.
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -22,7 +24,7 @@ def as_vector(name: str, values: Any, n: int | None = None) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, got {shown(values)}") from None
+        raise InputError(f"{name} must be numbers, got {repr_short(values)}") from None
     if array.ndim == 0 and n is not None:
         array = np.full(n, float(array))
     if array.ndim != 1:
@@ -38,7 +40,7 @@ def as_vector(name: str, values: Any, n: int | None = None) -> Floats:
     return array
 
 
-def as_unit(name: str, values: Any, n: int | None = None) -> Floats:
+def as_unit_interval(name: str, values: Any, n: int | None = None) -> Floats:
     """Return `values` as a vector in [0, 1]."""
     array = as_vector(name, values, n)
     bad = (array < 0) | (array > 1)
@@ -51,7 +53,7 @@ def as_unit(name: str, values: Any, n: int | None = None) -> Floats:
     return array
 
 
-def as_marks(name: str, values: Any, n: int | None = None) -> Bools:
+def as_booleans(name: str, values: Any, n: int | None = None) -> Bools:
     """True or False for each sample."""
     marks = np.asarray(values)
     if marks.ndim != 1 or marks.dtype != np.bool_ or (n is not None and len(marks) != n):
@@ -75,7 +77,7 @@ def in_range(
 ) -> float:
     """Return `value` if it lies between `low` and `high`, or say what is allowed."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} must be a number, got {shown(value)}")
+        raise InputError(f"{name} must be a number, got {repr_short(value)}")
     below = value <= low if open_low else value < low
     above = value >= high if open_high else value > high
     if not np.isfinite(value) or below or above:
@@ -84,13 +86,20 @@ def in_range(
     return value
 
 
-def whole(name: str, value: Any, low: int | None = None) -> int:
+def as_integer(name: str, value: Any, low: int | None = None) -> int:
     """Return `value` if it is a whole number, not below `low`, and not true or 3.0 by accident."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} must be a whole number, got {shown(value)}")
+        raise InputError(f"{name} must be a whole number, got {repr_short(value)}")
     if low is not None and value < low:
         raise InputError(f"{name} must be at least {low}, got {value}")
     return int(value)
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed that numpy, torch and scikit-learn take."""
+    if not 0 <= as_integer("seed", seed) <= MAX_SEED:
+        raise InputError(f"seed must be a whole number from 0 to {MAX_SEED}, got {seed}")
+    return int(seed)
 
 
 def one_of(kind: str, name: str, allowed: Collection[str]) -> str:
@@ -113,7 +122,7 @@ def as_codes(name: str, values: Any, n: int) -> tuple[Ints, list[str]]:
     return codes.astype(np.int64), [str(name) for name in names]
 
 
-def shown(values: Any) -> str:
+def repr_short(values: Any) -> str:
     """A value in a sentence, cut where it is long."""
     text = repr(values)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -42,7 +42,7 @@ class UnsupportedError(AnmlError):
 
 
 class ConflictError(AnmlError):
-    """What the ledger already holds does not allow the request."""
+    """The request contradicts existing entries of the ledger."""
 
 
 class IntegrityError(AnmlError):
@@ -50,8 +50,8 @@ class IntegrityError(AnmlError):
 
 
 @contextmanager
-def one_sentence(what: str) -> Iterator[None]:
-    """What the disk refuses, in one sentence: `what` cannot be done, and why."""
+def os_error_message(what: str) -> Iterator[None]:
+    """Convert an operating system error to an input error: `what` failed, with the reason."""
     try:
         yield
     except OSError as error:

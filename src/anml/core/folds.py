@@ -18,12 +18,14 @@ def assign_folds(
     if groups is not None:
         _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
         inner = None if labels is None else labels[first]
-        return _deal(inner, len(first), k, rng)[codes]
+        return _stratified_assignment(inner, len(first), k, rng)[codes]
     assert labels is not None
-    return _deal(labels, len(labels), k, rng)
+    return _stratified_assignment(labels, len(labels), k, rng)
 
 
-def _deal(labels: np.ndarray[Any, Any] | None, n: int, k: int, rng: np.random.Generator) -> Ints:
+def _stratified_assignment(
+    labels: np.ndarray[Any, Any] | None, n: int, k: int, rng: np.random.Generator
+) -> Ints:
     random = rng.permutation(n)
     order = random if labels is None else random[np.argsort(labels[random], kind="stable")]
     folds = np.empty(n, dtype=np.int64)
@@ -31,21 +33,22 @@ def _deal(labels: np.ndarray[Any, Any] | None, n: int, k: int, rng: np.random.Ge
     return folds
 
 
-def held_out(
+def cross_fit_predictions(
     fold: Ints,
     said: Callable[[Ints, Ints, int], Any],
     outputs: tuple[int, ...] = (),
     learned: Ints | None = None,
 ) -> Floats:
-    """What models that did not see a row's fold say of it: `said(learn, asked, fold)`, fold by fold.
+    """Compute held-out predictions by cross-fitting: `said(learn, asked, fold)` is called for each fold.
 
-    Rows of fold -1 are in none, and get the mean of all models. Models learn from the rows `learned`, None is
-    all; what they say of a row is of the shape `outputs`.
+    Rows of fold -1 belong to no fold and get the mean prediction of all models. Models are trained on the
+    rows `learned` (None: all rows). `outputs` is the shape of the prediction of one row.
 
     Examples
     --------
     >>> y = np.array([1.0, 2.0, 6.0, 8.0])
-    >>> held_out(np.array([0, 0, 1, -1]), lambda learn, asked, _: y[learn].mean(), learned=np.arange(3))
+    >>> folds = np.array([0, 0, 1, -1])
+    >>> cross_fit_predictions(folds, lambda learn, asked, _: y[learn].mean(), learned=np.arange(3))
     array([6.  , 6.  , 1.5 , 3.75])
     """
     out, count = np.zeros((len(fold), *outputs)), int(fold.max()) + 1

@@ -1,18 +1,18 @@
-"""How the scoring model is trained and read: what a user may choose, checked where it is made."""
+"""Settings of the scoring model; they are validated on construction."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from anml.core.checks import one_of, whole
+from anml.core.checks import as_integer, one_of
 from anml.core.errors import InputError
 
-# Where raw scores can come from; each has its function in `anml.gradients.scoring`.
-SCORES = ("krum", "norm", "loss", "confidence")
+# Where raw scores can come from; each has its function in `anml.networks.scoring`.
+SCORE_METHODS = ("krum", "norm", "loss", "confidence")
 
 
 @dataclass(frozen=True)
-class Training:
-    """How predictors learn: networks by widths of hidden layers, trees, and in how many rounds."""
+class PredictorTraining:
+    """Training settings of predictors: hidden layer widths, number of trees, number of rounds."""
 
     hidden: tuple[int, ...] = (64, 32)
     max_epochs: int = 300
@@ -24,12 +24,13 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Profile(Training):
-    """How the scoring model is trained and read, by the score `method` of `SCORES`.
+class Profile(PredictorTraining):
+    """Training settings of the scoring model, and the score `method`, one of `SCORES`.
 
-    It trains for `epochs`; None stops early by held-out likelihood, after at most `max_epochs`. A Krum score
-    has `k` neighbours; None is the classic n - f - 2, with f from `malicious`. They are sought among so many
-    random `references`; None takes all up to 10,000 samples and 2,048 above, 0 takes all.
+    The model is trained for `epochs`; None uses early stopping by held-out likelihood, with at most
+    `max_epochs`. A Krum score uses `k` neighbours; None is the classic n - f - 2, with f from `malicious`.
+    Neighbours are searched among `references` random samples; None uses all samples up to 10,000 and 2,048
+    above, 0 uses all.
     """
 
     epochs: int | None = None
@@ -41,12 +42,12 @@ class Profile(Training):
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
         for width in self.hidden:
-            whole("a width of hidden", width, 1)
+            as_integer("a width of hidden", width, 1)
         for name in ("epochs", "max_epochs", "batch", "rounds", "trees"):
             if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1)
-        whole("folds", self.folds, 2)
-        one_of("score", self.method, SCORES)
+                as_integer(name, getattr(self, name), 1)
+        as_integer("folds", self.folds, 2)
+        one_of("score", self.method, SCORE_METHODS)
 
 
 PROFILES: dict[str, Profile] = {

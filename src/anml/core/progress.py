@@ -1,4 +1,4 @@
-"""How far work is: whoever does it says so to a function of (what, done, of)."""
+"""Progress reporting: a callback with arguments (what, done, total)."""
 
 from collections.abc import Callable
 

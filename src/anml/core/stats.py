@@ -55,13 +55,13 @@ def mean_interval(values: Any, confidence: float = 0.95) -> Estimate:
     mean = float(x.mean())
     if len(x) < 2:
         return Estimate(mean, float("-inf"), float("inf"))
-    from scipy import stats  # slow to load, and only needed here
+    from scipy import special
 
-    half = float(stats.t.ppf(0.5 + confidence / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    half = float(special.stdtrit(len(x) - 1, 0.5 + confidence / 2) * x.std(ddof=1) / np.sqrt(len(x)))
     return Estimate(mean, mean - half, mean + half)
 
 
-class Paired(NamedTuple):
+class PairedTest(NamedTuple):
     """A paired comparison of a with b: mean difference a - b, its interval, p-value, Cohen's d."""
 
     difference: Estimate
@@ -69,7 +69,7 @@ class Paired(NamedTuple):
     d: float
 
 
-def paired(a: Any, b: Any) -> Paired:
+def paired(a: Any, b: Any) -> PairedTest:
     """Compare two methods on the same trials, by paired t-test.
 
     Where all differences are equal the t-test is undefined: p is then 1 for no difference, else 0.
@@ -79,13 +79,19 @@ def paired(a: Any, b: Any) -> Paired:
     spread = difference.std(ddof=1) if len(difference) > 1 else 0.0
     if spread < 1e-12:
         same = abs(estimate.mean) < 1e-12
-        return Paired(estimate, 1.0 if same else 0.0, 0.0 if same else float(np.sign(estimate.mean) * np.inf))
-    from scipy import stats
+        return PairedTest(
+            estimate, 1.0 if same else 0.0, 0.0 if same else float(np.sign(estimate.mean) * np.inf)
+        )
+    from scipy import special
 
-    return Paired(estimate, float(stats.ttest_1samp(difference, 0.0).pvalue), float(estimate.mean / spread))
+    t = estimate.mean / (spread / np.sqrt(len(difference)))
+    p = 2 * special.stdtr(len(difference) - 1, -abs(t))
+    return PairedTest(estimate, float(p), float(estimate.mean / spread))
 
 
-def differ(before: Floats, after: Floats, rate: float) -> tuple[Floats, Floats, Floats, Bools]:
+def significant_differences(
+    before: Floats, after: Floats, rate: float
+) -> tuple[Floats, Floats, Floats, Bools]:
     """Differences of estimates with 95% intervals, and which are more than chance gives.
 
     `before` and `after` have rows of estimate, low and high. Estimates that share data differ less by chance

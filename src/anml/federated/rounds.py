@@ -4,30 +4,30 @@ Nothing here knows a framework. The same rounds give the same weights and the sa
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from anml.aggregate.believed import USUAL, honest, remembered
-from anml.aggregate.updates import unsound
-from anml.aggregate.weighted import Judge, Weighed, weighted
-from anml.core.checks import Array, Floats, as_unit, in_range
-from anml.core.domain import Gate, Recipe
+from anml.core.checks import Array, Floats, as_unit_interval, in_range
 from anml.core.errors import InputError, UnsupportedError
-from anml.core.signals.track_record import DAY, Scored, TrackRule, replay
-from anml.core.weigh import recipe_of
+from anml.core.types import Gate, Recipe
+from anml.federated.honesty import HONEST_PRIOR, carry_over_evidence, p_honest
+from anml.federated.updates import non_finite_clients
+from anml.federated.weighted import Judge, WeightedUpdate, weighted
+from anml.signals.track_record import DAY, ReputationEvent, ReputationRule, replay
+from anml.weighting.weigh import recipe_of
 
 # What a client's update says of it is held-out evidence: nobody looked at its data.
 SOURCE = "held-out"
 # No training moves a parameter further; distances between longer updates overflow.
-LARGEST = 1e9
-Record = Callable[[list[tuple[str, Scored]]], None]
+MAX_ABS_VALUE = 1e9
+OnRound = Callable[[list[tuple[str, ReputationEvent]]], None]
 
 
 class Reply(NamedTuple):
-    """What came back from a client, from a model `stale` rounds old; no update where `why` says so."""
+    """Reply of a client to a model `stale` rounds old; `why` is the reason if there is no update."""
 
     client: str
     update: Array | None
@@ -36,7 +36,7 @@ class Reply(NamedTuple):
     why: str = ""
 
 
-class ClientLine(NamedTuple):
+class ClientRecord(NamedTuple):
     """One client in one round."""
 
     client: str
@@ -55,7 +55,7 @@ class Round(NamedTuple):
 
     number: int
     gate: Gate
-    lines: tuple[ClientLine, ...]
+    lines: tuple[ClientRecord, ...]
 
     def weights(self) -> dict[str, float]:
         """Weight of each client."""
@@ -69,17 +69,17 @@ class Federation:
     Parameters
     ----------
     recipe
-        A name in `anml.core.weigh.RECIPES`, or a recipe. The default, `evidence`, weighs by P(honest).
+        A name in `anml.weighting.weigh.RECIPES`, or a recipe. The default, `evidence`, weighs by P(honest).
     verification
         v of clients by name; those not named are not verified, 1 where nobody is.
     reputation
         r of clients by name where it is known from elsewhere; else it is learned, by the Beta rule.
     stale_half_life
         After so many rounds an update that comes late counts half; T is 1 where it is in time.
-    record
+    on_round
         Is called after every round with the reputation events of that round, to keep them in a ledger.
-    seed
-        Of the projection that updates are compared by; attackers must not know it.
+    random_state
+        Seed of the projection that updates are compared by; attackers must not know it.
     judge
         Who is honest, by how updates agree, credentials and earlier rounds; see `weighted`.
     adaptive_step
@@ -87,17 +87,18 @@ class Federation:
     """
 
     recipe: str | Recipe | dict[str, Any] = "evidence"
+    _: KW_ONLY
     verification: Mapping[str, float] | None = None
     reputation: Mapping[str, float] | None = None
     stale_half_life: float = 2.0
-    rule: TrackRule = field(default_factory=TrackRule)
-    record: Record | None = None
-    seed: int = 0
-    judge: Judge = honest
+    rule: ReputationRule = field(default_factory=ReputationRule)
+    on_round: OnRound | None = None
+    random_state: int = 0
+    judge: Judge = p_honest
     adaptive_step: bool = True
     step: float = 1.0
     history: list[Round] = field(default_factory=list)
-    events: list[tuple[str, Scored]] = field(default_factory=list)
+    events: list[tuple[str, ReputationEvent]] = field(default_factory=list)
     _memory: dict[str, float] = field(default_factory=dict, repr=False)
     _last: Floats | None = field(default=None, repr=False)
     _longest: float = field(default=np.inf, repr=False)
@@ -107,11 +108,11 @@ class Federation:
         in_range("stale_half_life", self.stale_half_life, 0, np.inf, open_low=True, open_high=True)
         for name, given in (("verification", self.verification), ("reputation", self.reputation)):
             if given:
-                as_unit(name, list(given.values()))
+                as_unit_interval(name, list(given.values()))
 
     @property
     def name(self) -> str:
-        """What the recipe does."""
+        """Name of the rule that combines signals."""
         return recipe_of(self.recipe).combine
 
     def reputation_of(self, client: str, number: int | None = None) -> float:
@@ -125,7 +126,7 @@ class Federation:
 
     def honest(self, client: str) -> float:
         """P(honest) by all rounds: most are beforehand, so that one round against a client accuses nobody."""
-        return float(special.expit(special.logit(USUAL) + self._memory.get(client, 0.0)))
+        return float(special.expit(special.logit(HONEST_PRIOR) + self._memory.get(client, 0.0)))
 
     def aggregate(self, number: int, replies: Sequence[Reply]) -> Array | None:
         """The update to apply after a round; None where fewer than two clients sent something usable."""
@@ -133,7 +134,7 @@ class Federation:
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"client {twice!r} answered twice in round {number}")
-        sound, why = usable(replies)
+        sound, why = split_usable(replies)
         if len(sound) < 2:
             gate = Gate("skipped", f"{len(sound)} usable updates; two are needed to compare them")
             self._note(number, gate, replies, why, {})
@@ -158,18 +159,20 @@ class Federation:
         t = np.array([2.0 ** (-reply.stale / self.stale_half_life) for reply in sound])
         return v, r, t
 
-    def _weighed(self, number: int, sound: Sequence[Reply], v: Floats, r: Floats, t: Floats) -> Weighed:
+    def _weighed(
+        self, number: int, sound: Sequence[Reply], v: Floats, r: Floats, t: Floats
+    ) -> WeightedUpdate:
         updates = np.stack([np.asarray(reply.update) for reply in sound])
         rows = np.array([reply.rows for reply in sound], dtype=np.float64)
         before = np.array([self._memory.get(reply.client, 0.0) for reply in sound])
-        rng, late = np.random.default_rng([self.seed, number]), t if (t < 1).any() else None
+        rng, late = np.random.default_rng([self.random_state, number]), t if (t < 1).any() else None
         verified = v if self.verification else None
         found = weighted(updates, verified, r, late, self.recipe, before, rng, rows, self.judge)
-        after = remembered(before, found.nats)
+        after = carry_over_evidence(before, found.nats)
         self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})
         return found
 
-    def _lengthened(self, found: Weighed) -> Array:
+    def _lengthened(self, found: WeightedUpdate) -> Array:
         """Twice the step where two rounds go the same way, half where they have nothing in common.
 
         Once it has become shorter it does not grow again: whoever is near the goal does not leap.
@@ -193,21 +196,24 @@ class Federation:
         nobody, every = float("nan"), []
         for name in (reply.client for reply in replies):
             none = (0.0, False, nobody, nobody, self.reputation_of(name, number), nobody, nobody)
-            every.append(ClientLine._make((name, *lines.get(name, none), why.get(name, ""))))
+            every.append(ClientRecord._make((name, *lines.get(name, none), why.get(name, ""))))
         self.history.append(Round(number, gate, tuple(every)))
 
-    def _learn(self, number: int, sound: Sequence[Reply], found: Weighed) -> None:
+    def _learn(self, number: int, sound: Sequence[Reply], found: WeightedUpdate) -> None:
         """Reputation from updates alone: never from w, v, r or T, or it would feed itself."""
         events = [
-            (reply.client, Scored(number * DAY, float(found.by_updates[place]), SOURCE, f"round {number}"))
+            (
+                reply.client,
+                ReputationEvent(number * DAY, float(found.by_updates[place]), SOURCE, f"round {number}"),
+            )
             for place, reply in enumerate(sound)
         ]
         self.events += events
-        if self.record is not None:
-            self.record(events)
+        if self.on_round is not None:
+            self.on_round(events)
 
 
-def usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]:
+def split_usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]:
     """Replies that can be compared, and why the others cannot: one bad reply never stops a round.
 
     The shape of an update is that of most clients.
@@ -226,10 +232,10 @@ def usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]:
         flat = np.asarray(reply.update).reshape(-1)
         if size != usual:
             why[reply.client] = f"its update has {size} values, those of most {usual}"
-        elif flat.dtype.kind != "f" or unsound(flat[None]):
+        elif flat.dtype.kind != "f" or non_finite_clients(flat[None]):
             why[reply.client] = "its update has missing or infinite values, or whole numbers"
-        elif np.abs(flat).max(initial=0.0) > LARGEST:
-            why[reply.client] = f"its update has values above {LARGEST:.0e}"
+        elif np.abs(flat).max(initial=0.0) > MAX_ABS_VALUE:
+            why[reply.client] = f"its update has values above {MAX_ABS_VALUE:.0e}"
         elif not 0 < reply.rows < np.inf:
             why[reply.client] = f"it says that it has {reply.rows} rows"
         elif reply.stale < 0:

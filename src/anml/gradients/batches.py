@@ -29,14 +29,14 @@ class Batch(NamedTuple):
         def cut(tensor: Tensor) -> Tensor:
             return tensor[rows] if tensor.dim() and len(tensor) == n else tensor
 
-        return Batch(each_tensor(self.inputs, cut), self.target[rows])
+        return Batch(map_tensors(self.inputs, cut), self.target[rows])
 
 
 @dataclass(frozen=True)
-class Readout:
-    """How gradients are read: by which loss, of how many `last` layers (None: all), in which precision.
+class GradientSettings:
+    """Settings of gradient computation: loss, number of `last` layers (None: all), and precision.
 
-    Without `from_layers` no rule reads layers: torch differentiates samples one by one.
+    Without `from_layers` the layer rules are not used, and torch differentiates each sample separately.
     """
 
     loss: str | SampleLoss = "softmax"
@@ -67,20 +67,20 @@ def in_evaluation(module: nn.Module) -> Iterator[None]:
 
 def run(module: nn.Module, inputs: Any, precision: torch.dtype | None = None) -> Any:
     """Call a module with a tensor, several, or several by name."""
-    args, named = as_call(inputs)
-    with precise(module, precision):
+    args, named = to_call_args(inputs)
+    with autocast_context(module, precision):
         return module(*args, **named)
 
 
-def precise(module: nn.Module, precision: torch.dtype | None) -> AbstractContextManager[Any]:
+def autocast_context(module: nn.Module, precision: torch.dtype | None) -> AbstractContextManager[Any]:
     """Torch's autocast where a precision is asked for."""
     if precision is None:
         return nullcontext()
     return torch.autocast(next(module.parameters()).device.type, dtype=precision)
 
 
-def called(module: nn.Module, inputs: Any, precision: torch.dtype | None) -> Any:
-    """What a module says; what it cannot be run on is said in one sentence."""
+def run_module(module: nn.Module, inputs: Any, precision: torch.dtype | None) -> Any:
+    """Run a module on inputs; an error is raised as an `InputError` that describes the inputs."""
     try:
         return run(module, inputs, precision)
     except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
@@ -97,17 +97,17 @@ def _described(inputs: Any) -> str:
     return ", ".join(f"{name}: {_described(one)}" for name, one in each if isinstance(one, Tensor))
 
 
-def as_call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def to_call_args(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Inputs as a call has them: by place, and by name."""
     if isinstance(inputs, dict):
         return (), inputs
     return (tuple(inputs), {}) if isinstance(inputs, tuple | list) else ((inputs,), {})
 
 
-def each_tensor(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
+def map_tensors(inputs: Any, change: Callable[[Tensor], Any]) -> Any:
     """Inputs with every tensor changed, in dicts and tuples as they came."""
     if isinstance(inputs, dict):
-        return {name: each_tensor(value, change) for name, value in inputs.items()}
+        return {name: map_tensors(value, change) for name, value in inputs.items()}
     if isinstance(inputs, tuple | list):
-        return tuple(each_tensor(value, change) for value in inputs)
+        return tuple(map_tensors(value, change) for value in inputs)
     return change(inputs) if isinstance(inputs, Tensor) else inputs

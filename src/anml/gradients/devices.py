@@ -1,43 +1,66 @@
-"""Where to compute: on a GPU where there is one, and never by a silent copy."""
+"""Devices by name: where networks are trained. A missing GPU is an error, never replaced by the processor."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-import torch
+from typing import TYPE_CHECKING
 
 from anml.core.errors import InputError
+from anml.core.extras import require_extra
+from anml.networks.backend import NUMPY, use_backend
+
+if TYPE_CHECKING:
+    import torch
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-_CURRENT: ContextVar[str] = ContextVar("device", default="cpu")
+_CURRENT: ContextVar[str | torch.device] = ContextVar("device", default="cpu")
 
 
 @contextmanager
-def on(name: str | torch.device) -> Iterator[torch.device]:
-    """Networks inside the block are trained on this device."""
-    device = device_of(name)
-    before = _CURRENT.set(str(device))
+def use_device(name: str | torch.device) -> Iterator[None]:
+    """Train networks on this device inside the block.
+
+    Networks of tables are small: numpy trains them, unless a GPU is named. `auto` is for torch modules.
+    """
+    _check_name(name)
+    backend = NUMPY
+    if str(name) not in ("auto", "cpu"):
+        device = device_of(name)
+        from anml.gradients.backend import torch_backend
+
+        backend = torch_backend(device)
+    previous = _CURRENT.set(name)
     try:
-        yield device
+        with use_backend(backend):
+            yield
     finally:
-        _CURRENT.reset(before)
+        _CURRENT.reset(previous)
 
 
-def current() -> torch.device:
-    """Where networks are trained: the processor, unless `on` says otherwise."""
-    return torch.device(_CURRENT.get())
+def current_device() -> torch.device:
+    """Return the device for torch modules: the processor, unless `use_device` names another one."""
+    return device_of(_CURRENT.get())
 
 
 def device_of(name: str | torch.device) -> torch.device:
-    """A device by name; `auto` is the GPU where there is one, else the processor."""
+    """Return a device by name; `auto` is the GPU if there is one, else the processor."""
+    _check_name(name)
+    require_extra("torch", "torch", f"the device {str(name)!r}")
+    import torch
+
     if isinstance(name, torch.device):
         return name
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind = str(name).split(":")[0]
-    if kind not in DEVICES:
-        raise InputError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")
+    kind = name.split(":")[0]
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there.get(kind, True):
         raise InputError(f"device {kind!r} was asked for, and torch sees no GPU here; use 'auto' or 'cpu'")
     return torch.device(name)
+
+
+def _check_name(name: str | torch.device) -> None:
+    if isinstance(name, str) and name.split(":")[0] not in DEVICES:
+        raise InputError(f"device must be one of {', '.join(DEVICES)}, got {name!r}")

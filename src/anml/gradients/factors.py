@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anml.core.domain import Task
+from anml.core.types import Task
 from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
 
 # Numbers in one block of pairs of places.
@@ -22,7 +22,7 @@ BLOCK = 2**22
 
 
 @dataclass(frozen=True)
-class Part:
+class GradientFactor:
     """Gradients of some parameters of a module, a sample each, formed or not; tensors have a row a sample."""
 
     def take(self, rows: Tensor | slice) -> Self:
@@ -47,7 +47,7 @@ class Part:
         return replace(self, **{name: _stacked([part[name] for part in parts]) for name in parts[0]})
 
     def bytes_per_sample(self) -> int:
-        """What one sample takes."""
+        """Memory of one sample in bytes."""
         return sum(each[0].numel() * each.element_size() for each in self._tensors().values())
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -63,7 +63,7 @@ def _stacked(parts: list[Tensor]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LayerFactor(Part):
+class LayerFactor(GradientFactor):
     """Inputs (n, in) and output deltas (n, out) of one linear layer."""
 
     a: Tensor
@@ -87,7 +87,7 @@ class LayerFactor(Part):
 
 
 @dataclass(frozen=True)
-class SequenceFactor(Part):
+class SequenceFactor(GradientFactor):
     """Inputs (n, T, in) and output deltas (n, T, out) of a linear layer on sequences."""
 
     a: Tensor
@@ -121,7 +121,7 @@ class SequenceFactor(Part):
 
 
 @dataclass(frozen=True)
-class LookupFactor(Part):
+class LookupFactor(GradientFactor):
     """Rows looked up (n, T) in a table of `size` rows, and output deltas (n, T, out)."""
 
     rows: Tensor
@@ -151,7 +151,7 @@ class LookupFactor(Part):
 
 
 @dataclass(frozen=True)
-class FormedWhenNeeded(Part):
+class LazyGradient(GradientFactor):
     """Gradients that are formed from what a layer saw, its input and its deltas, some samples at a time."""
 
     seen: Tensor
@@ -178,7 +178,7 @@ def _over_places(block: Callable[[slice], Tensor], mine: Tensor, theirs: Tensor)
 class Factors:
     """Factors of all layers, and each sample's loss."""
 
-    layers: Sequence[Part]
+    layers: Sequence[GradientFactor]
     loss: Tensor
 
     def __len__(self) -> int:
@@ -209,7 +209,7 @@ def formed_part(gradients: Tensor) -> LayerFactor:
     return LayerFactor(gradients, torch.ones_like(gradients[:, :1]), bias=False)
 
 
-def explicit(gradients: Tensor, loss: Tensor) -> Factors:
+def materialised_factors(gradients: Tensor, loss: Tensor) -> Factors:
     """Gradients that were formed after all, (n, parameters), as factors."""
     return Factors([formed_part(gradients)], loss)
 

@@ -15,22 +15,22 @@ from torch import Tensor
 from anml.gradients.factors import Factors, LayerFactor
 
 # Rows and columns of one launch.
-SIDE = 16_384
+TILE_SIZE = 16_384
 # Distances kept for each sample between two selections.
-ROOM = 128
+BUFFER_SIZE = 128
 # Samples that the first bounds come from, and from how many samples on the kernel pays.
-REFERENCES, WORTH = 16_384, 32_768
+REFERENCES, MIN_SAMPLES = 16_384, 32_768
 # By how much of a squared length a distance of the kernel may be off.
-OFF = {"tf32": 1e-3, "tf32x3": 1e-5, "ieee": 1e-5}
+TOLERANCE = {"tf32": 1e-3, "tf32x3": 1e-5, "ieee": 1e-5}
 
 
-def usable(factors: Factors, k: int) -> bool:
-    """Whether the kernel can be used and pays."""
+def kernel_available(factors: Factors, k: int) -> bool:
+    """True if the kernel supports these factors and is faster."""
     return (
         factors.loss.device.type == "cuda"
         and factors.loss.dtype == torch.float32
-        and len(factors) >= WORTH
-        and k <= ROOM // 4
+        and len(factors) >= MIN_SAMPLES
+        and k <= BUFFER_SIZE // 4
         and all(isinstance(part, LayerFactor) for part in factors.layers)
         and find_spec("triton") is not None
     )
@@ -46,16 +46,18 @@ class Nearest:
     count: Tensor
 
 
-def fused_scores(factors: Factors, k: int, seed: int = 0, side: int = SIDE, precision: str = "") -> Tensor:
+def fused_scores(
+    factors: Factors, k: int, seed: int = 0, side: int = TILE_SIZE, precision: str = ""
+) -> Tensor:
     """Sums of the k smallest squared distances to others."""
     from anml.gradients.kernel import launch, pack
 
     precision = precision or ("tf32" if torch.backends.cuda.matmul.allow_tf32 else "tf32x3")
     n, norms = len(factors), factors.norms()
     packed = pack(factors)
-    room = norms.new_empty(n, ROOM)
+    room = norms.new_empty(n, BUFFER_SIZE)
     count = torch.zeros(n, dtype=torch.int32, device=norms.device)
-    bound = _first_bound(factors, norms, k, seed) + OFF[precision] * norms
+    bound = _first_bound(factors, norms, k, seed) + TOLERANCE[precision] * norms
     state = Nearest(norms.new_full((n, k), torch.inf), bound, room, count)
     for i in range(0, n, side):
         for j in range(i, n, side):
@@ -65,11 +67,11 @@ def fused_scores(factors: Factors, k: int, seed: int = 0, side: int = SIDE, prec
             launch(packed, norms, state.bound, room, count, rows, columns, precision)
             for (mine, theirs), counted in zip(pairs, before, strict=True):
                 fullest = int(count[mine].max())
-                if fullest > ROOM:
+                if fullest > BUFFER_SIZE:
                     count[mine] = counted
                     _select(state, mine)
                     _without_lists(state, factors, norms, mine, theirs)
-                elif fullest > ROOM // 2:
+                elif fullest > BUFFER_SIZE // 2:
                     _select(state, mine)
     _select(state, slice(0, n))
     _fill(state, factors, norms)
@@ -87,11 +89,11 @@ def _first_bound(factors: Factors, norms: Tensor, k: int, seed: int) -> Tensor:
         rows = slice(start, start + 8_192)
         tile = factors.take(rows).distances(others, norms[rows], theirs)
         own = torch.arange(start, start + len(tile), device=device).unsqueeze(1)
-        bound[rows] = smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
+        bound[rows] = k_smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
     return bound
 
 
-def smallest(tile: Tensor, k: int) -> Tensor:
+def k_smallest(tile: Tensor, k: int) -> Tensor:
     """The k smallest values of each row, in any order."""
     return torch.topk(tile, k, dim=1, largest=False, sorted=False).values
 
@@ -101,7 +103,7 @@ def _select(state: Nearest, rows: slice) -> None:
     places = torch.arange(state.lists.shape[1], device=state.count.device)
     longest = max(1, min(int(state.count[rows].max()), len(places)))
     fresh = state.lists[rows, :longest].masked_fill(places[:longest] >= state.count[rows, None], torch.inf)
-    best = smallest(torch.cat([state.best[rows], fresh], dim=1), state.best.shape[1])
+    best = k_smallest(torch.cat([state.best[rows], fresh], dim=1), state.best.shape[1])
     state.best[rows] = best
     state.bound[rows] = torch.minimum(state.bound[rows], best.amax(dim=1))
     state.count[rows] = 0
@@ -117,7 +119,7 @@ def _without_lists(state: Nearest, factors: Factors, norms: Tensor, rows: slice,
         own = torch.arange(some.start, some.stop, device=norms.device).unsqueeze(1)
         tile.masked_fill_(own == across, torch.inf)
         k = state.best.shape[1]
-        state.best[some] = smallest(torch.cat([state.best[some], smallest(tile, k)], dim=1), k)
+        state.best[some] = k_smallest(torch.cat([state.best[some], k_smallest(tile, k)], dim=1), k)
         state.bound[some] = torch.minimum(state.bound[some], state.best[some].amax(dim=1))
 
 

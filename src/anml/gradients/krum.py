@@ -4,16 +4,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.core.checks import Floats, whole
+from anml.core.checks import Floats
 from anml.gradients.factors import Factors
-from anml.gradients.fused import fused_scores, smallest, usable
+from anml.gradients.fused import fused_scores, k_smallest, kernel_available
+from anml.networks.krum import draw_references
 
 # Size of one tile of distances. Small enough to stay near the processor, large enough to keep it busy.
 TILE_BYTES = 8 * 2**20
 # Rows and columns of a tile where every pair is computed once, by kind of device, and the most neighbours
 # for which that pays: each sample's nearest so far are kept beside.
-SIDE = {"cpu": 1024, "cuda": 8192}
-FEW = 64
+TILE_SIZE = {"cpu": 1024, "cuda": 8192}
+MAX_NEIGHBOURS = 64
 
 
 def krum_scores(factors: Factors, k: int, references: int | None = None, seed: int = 0) -> Floats:
@@ -22,19 +23,17 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
     Low is consistent. Memory is a few tiles beside the factors; large sets on a GPU have a kernel.
     """
     n = len(factors)
-    if references is not None:
-        whole("references", references, 1)
+    drawn = draw_references(n, references, seed)
     if n == 1 or k == 0:
         return np.zeros(n)
     others, positions = factors, torch.arange(n, device=factors.loss.device)
-    if references is not None and references < n:
-        chosen = np.sort(np.random.default_rng(seed).choice(n, references, replace=False))
-        positions = torch.as_tensor(chosen, device=positions.device)
+    if drawn is not None:
+        positions = torch.as_tensor(drawn, device=positions.device)
         others = factors.take(positions)
-    if others is factors and usable(factors, k):
+    if others is factors and kernel_available(factors, k):
         return fused_scores(factors, k, seed).double().cpu().numpy()
-    if others is factors and k <= FEW and n * n * factors.loss.element_size() > TILE_BYTES:
-        side = min(n, SIDE.get(factors.loss.device.type, SIDE["cpu"]))
+    if others is factors and k <= MAX_NEIGHBOURS and n * n * factors.loss.element_size() > TILE_BYTES:
+        side = min(n, TILE_SIZE.get(factors.loss.device.type, TILE_SIZE["cpu"]))
         return _once_per_pair(factors, k, side).double().cpu().numpy()
     norms, other_norms = factors.norms(), others.norms()
     rows = max(1, TILE_BYTES // (len(others) * norms.element_size()))
@@ -44,7 +43,7 @@ def krum_scores(factors: Factors, k: int, references: int | None = None, seed: i
         tile = factors.take(some).distances(others, norms[some], other_norms).clamp_min_(0.0)
         own = torch.arange(start, start + len(tile), device=tile.device).unsqueeze(1)
         tile.masked_fill_(own == positions, torch.inf)
-        nearest = smallest(tile, min(k, len(others) - 1) or 1)
+        nearest = k_smallest(tile, min(k, len(others) - 1) or 1)
         # Infinitely far is the sample itself.
         scores[some] = torch.where(torch.isinf(nearest), 0.0, nearest).sum(dim=1)
     return scores.double().cpu().numpy()
@@ -65,6 +64,6 @@ def _once_per_pair(factors: Factors, k: int, side: int) -> Tensor:
             if i == j:
                 tile.fill_diagonal_(torch.inf)
             else:
-                best[columns] = smallest(torch.cat([best[columns], tile.T], dim=1), k)
-            best[rows] = smallest(torch.cat([best[rows], tile], dim=1), k)
+                best[columns] = k_smallest(torch.cat([best[columns], tile.T], dim=1), k)
+            best[rows] = k_smallest(torch.cat([best[rows], tile], dim=1), k)
     return best.clamp_min_(0.0).sort(dim=1).values.sum(dim=1)

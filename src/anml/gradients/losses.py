@@ -69,7 +69,7 @@ def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:
 
 
 def logits_of(outputs: Any) -> Tensor:
-    """What a module says, where it returns more than a tensor: its logits, or the only one among others."""
+    """Return the logits of a module's output, or its only tensor."""
     if isinstance(outputs, Tensor):
         return outputs
     found = outputs.get("logits") if isinstance(outputs, dict) else getattr(outputs, "logits", None)

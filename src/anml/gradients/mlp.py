@@ -1,39 +1,17 @@
-"""B small networks as one program, their parameters in one flat (B, parameters) tensor.
-
-Network b depends on its own seed and rows alone, never on which others it is trained with.
-"""
+"""The small networks of `anml.networks.mlp` on torch: for a GPU, and for the layers of torch modules."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from anml.core.domain import Task
-
-
-@dataclass(frozen=True)
-class Widths:
-    """Layer widths of a multi-layer perceptron with ReLU between layers."""
-
-    inputs: int
-    hidden: tuple[int, ...]
-    outputs: int
-
-    @property
-    def layers(self) -> list[tuple[int, int]]:
-        """(inputs, outputs) of each linear layer."""
-        return list(pairwise((self.inputs, *self.hidden, self.outputs)))
-
-    @property
-    def parameters(self) -> int:
-        """Number of parameters of one network."""
-        return sum((fan_in + 1) * fan_out for fan_in, fan_out in self.layers)
-
+from anml.core.types import Task
+from anml.networks import mlp
+from anml.networks.mlp import LayerWidths
 
 Views = list[tuple[Tensor, Tensor]]
 
@@ -42,7 +20,7 @@ Views = list[tuple[Tensor, Tensor]]
 class Networks:
     """B networks of one shape; `flat` holds all parameters, the views below read and write it."""
 
-    shape: Widths
+    shape: LayerWidths
     flat: Tensor
 
     @property
@@ -60,7 +38,7 @@ class Networks:
         return Networks(self.shape, self.flat[list(which)].clone())
 
 
-def layer_views(shape: Widths, flat: Tensor) -> Views:
+def layer_views(shape: LayerWidths, flat: Tensor) -> Views:
     """Cut a flat (B, parameters) tensor into the layers' weights and biases."""
     views, start, count = [], 0, flat.shape[0]
     for fan_in, fan_out in shape.layers:
@@ -72,17 +50,9 @@ def layer_views(shape: Widths, flat: Tensor) -> Views:
     return views
 
 
-def initialise(shape: Widths, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
-    """Start networks with Glorot-uniform weights and biases, each from its own seed."""
-    rows = []
-    for seed in seeds:
-        generator = torch.Generator().manual_seed(seed)
-        parts = []
-        for fan_in, fan_out in shape.layers:
-            bound = math.sqrt(6.0 / (fan_in + fan_out))
-            parts.append(torch.rand((fan_in + 1) * fan_out, generator=generator).mul_(2 * bound).sub_(bound))
-        rows.append(torch.cat(parts))
-    return Networks(shape, torch.stack(rows).to(device))
+def initialise(shape: LayerWidths, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
+    """Start networks with the weights and biases that they have on numpy."""
+    return Networks(shape, torch.from_numpy(mlp.initialise(shape, seeds).flat).to(device))
 
 
 def forward(networks: Networks, x: Tensor) -> list[Tensor]:
@@ -133,7 +103,7 @@ def deltas(networks: Networks, activations: list[Tensor], last: Tensor) -> list[
 
 @dataclass(frozen=True)
 class Data:
-    """What each network trains on: of G data sets, x (G, n, inputs) and y (G, n).
+    """Training data of a batch of networks: G data sets, x (G, n, inputs) and y (G, n).
 
     Network b has the rows `rows[b]` of data set `source[b]` with weights `weight[b]`, padded with weight 0.
     """

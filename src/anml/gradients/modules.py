@@ -13,11 +13,26 @@ import torch
 from torch import Tensor, nn
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.gradients.batches import Batch, Readout, as_call, called, each_tensor, in_evaluation, precise
-from anml.gradients.factors import Factors, FormedWhenNeeded, Part, SequenceFactor, explicit, formed_part
+from anml.gradients.batches import (
+    Batch,
+    GradientSettings,
+    autocast_context,
+    in_evaluation,
+    map_tensors,
+    run_module,
+    to_call_args,
+)
+from anml.gradients.factors import (
+    Factors,
+    GradientFactor,
+    LazyGradient,
+    SequenceFactor,
+    formed_part,
+    materialised_factors,
+)
 from anml.gradients.losses import loss_of, sample_losses
 from anml.gradients.own_loss import loss_as_trained
-from anml.gradients.record import Covered, Unreadable, read, unread
+from anml.gradients.record import Covered, UnsupportedLayer, record_gradients, unsupported_layers
 from anml.gradients.selfcheck import SelfCheck, flat, same_within
 from anml.gradients.sketch import FORMED, SIZE, CountSketch
 
@@ -30,14 +45,14 @@ WithLoss = tuple[list[Covered], Tensor]
 
 
 def exact_factors(
-    module: nn.Module, batches: Iterable[Batch], reading: Readout, count: int | None,
+    module: nn.Module, batches: Iterable[Batch], reading: GradientSettings, count: int | None,
     limit_bytes: int = EXPLICIT_BYTES,
 ) -> Factors:  # fmt: skip
     """Factors of samples that come in batches; refused where they would need more than `limit_bytes`."""
     kept: list[list[Covered]] = []
     losses: list[Tensor] = []
     for covered, value in covered_batches(module, batches, reading):
-        parts = [Covered(parameters, settled(part)) for parameters, part in covered]
+        parts = [Covered(parameters, choose_representation(part)) for parameters, part in covered]
         if not kept:
             _check_room(module, [part for _, part in parts], count, len(value), limit_bytes)
         kept.append(parts)
@@ -45,7 +60,7 @@ def exact_factors(
     return Factors(_joined(kept, losses), torch.cat(losses))
 
 
-def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[Part]:
+def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[GradientFactor]:
     """The parts of all batches; formed, by parameter, where batches were read in different ways."""
     ways = [[([id(p) for p in c.parameters], type(c.part)) for c in covered] for covered in kept]
     if all(way == ways[0] for way in ways):
@@ -63,7 +78,7 @@ def _joined(kept: list[list[Covered]], losses: list[Tensor]) -> list[Part]:
 
 
 def sketched_factors(
-    module: nn.Module, batches: Iterable[Batch], reading: Readout, size: int = SIZE, seed: int = 0
+    module: nn.Module, batches: Iterable[Batch], reading: GradientSettings, size: int = SIZE, seed: int = 0
 ) -> Factors:
     """Sketches of the gradients of samples that come in batches, as factors: `size` numbers a sample."""
     parameters = [p for p in module.parameters() if p.requires_grad]
@@ -74,11 +89,13 @@ def sketched_factors(
         sketch = sketch or CountSketch(parameters, size, seed, value.device)
         kept.append(sketch.of(covered))
         losses.append(value)
-    return explicit(torch.cat(kept), torch.cat(losses))
+    return materialised_factors(torch.cat(kept), torch.cat(losses))
 
 
-def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readout) -> Iterator[WithLoss]:
-    """What covers the trainable parameters, and the losses, of batch after batch."""
+def covered_batches(
+    module: nn.Module, batches: Iterable[Batch], reading: GradientSettings
+) -> Iterator[WithLoss]:
+    """Yield per-sample gradients of the trainable parameters, and the losses, of each batch."""
     if not any(p.requires_grad for p in module.parameters()):
         raise UnsupportedError(
             f"{type(module).__name__} has no trainable parameters, so nothing has gradients"
@@ -94,7 +111,7 @@ def covered_batches(module: nn.Module, batches: Iterable[Batch], reading: Readou
         for batch in batches:
             if read_by is None:
                 reading = replace(reading, loss=loss_as_trained(module, batch, reading))
-                read_by = _way(module, batch, reading)
+                read_by = _choose_method(module, batch, reading)
             if isinstance(read_by, _Layers):
                 yield read_by(batch)
                 continue
@@ -108,7 +125,7 @@ _Way = Callable[[Batch], WithLoss]
 class _Layers:
     """Reads batches from layers, and checks every parameter once some sample has a gradient of it."""
 
-    def __init__(self, module: nn.Module, reading: Readout) -> None:
+    def __init__(self, module: nn.Module, reading: GradientSettings) -> None:
         self.module, self.reading = module, reading
         self.check = SelfCheck(module, reading.precision, reading.last is not None)
         self.tried: WithLoss | None = None
@@ -118,38 +135,41 @@ class _Layers:
         if self.tried is not None:
             first, self.tried = self.tried, None
             return first
-        covered, losses = read(
-            self.module, lambda: called(self.module, batch.inputs, self.reading.precision), batch.target,
+        covered, losses = record_gradients(
+            self.module, lambda: run_module(self.module, batch.inputs, self.reading.precision), batch.target,
             self.reading.loss, len(batch), self.reading.last, self.once,
         )  # fmt: skip
         rows = self.check.rows(covered)
         if rows:
             few = batch.some(rows)
             with torch.enable_grad():
-                said = called(self.module, few.inputs, self.reading.precision)
+                said = run_module(self.module, few.inputs, self.reading.precision)
                 value = sample_losses(self.reading.loss, said, few.target)
             if not self.check.same(covered, rows, value):
-                raise Unreadable
+                raise UnsupportedLayer
         return covered, losses
 
 
-def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
-    """How gradients are read, tried on a batch: from layers, by torch.func, or one sample after another."""
-    if reading.from_layers and (reading.last is not None or not unread(module)):
+def _choose_method(module: nn.Module, batch: Batch, reading: GradientSettings) -> _Way:
+    """Choose the gradient method by a trial on a batch: layer rules, torch.func, or sample by sample."""
+    if reading.from_layers and (reading.last is not None or not unsupported_layers(module)):
         layers = _Layers(module, reading)
         try:
             layers.tried = layers(batch)
             return layers
-        except (Unreadable, InputError):
-            # What a rule does not fit; of data that the module itself cannot take it is said below.
+        except (UnsupportedLayer, InputError):
+            # No rule fits this layer. Input that the module cannot process is reported below.
             pass
     if reading.last is not None:
         raise UnsupportedError(
-            f"the last layers of {type(module).__name__} cannot be read ({', '.join(unread(module))}); "
+            f"the last layers of {type(module).__name__} cannot be read "
+            f"({', '.join(unsupported_layers(module))}); "
             'use gradients="sketch"'
         )
     with torch.no_grad():
-        together = sample_losses(reading.loss, called(module, batch.inputs, reading.precision), batch.target)
+        together = sample_losses(
+            reading.loss, run_module(module, batch.inputs, reading.precision), batch.target
+        )
     few, within = batch.some(slice(0, 2)), same_within(module, reading.precision)
     right, losses = _one_by_one(module, few, reading)
     if not torch.allclose(together[: len(few)].float(), losses, rtol=within, atol=within):
@@ -166,14 +186,14 @@ def _way(module: nn.Module, batch: Batch, reading: Readout) -> _Way:
     return lambda some: (_formed if same else _one_by_one)(module, some, reading)
 
 
-def settled(part: Part) -> Part:
+def choose_representation(part: GradientFactor) -> GradientFactor:
     """A part as it is kept for exact products: gradients are formed where that costs less."""
     if isinstance(part, SequenceFactor):
         return part.cheaper()
-    return formed_part(part.formed()) if isinstance(part, FormedWhenNeeded) else part
+    return formed_part(part.formed()) if isinstance(part, LazyGradient) else part
 
 
-def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
+def _formed(module: nn.Module, batch: Batch, reading: GradientSettings) -> WithLoss:
     """Gradients of every sample through torch.func."""
     named = {name: p for name, p in module.named_parameters() if p.requires_grad}
     trained = {name: p.detach() for name, p in named.items()}
@@ -183,8 +203,8 @@ def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     loss = loss_of(reading.loss)
 
     def one(params: dict[str, Tensor], inputs: Any, target: Any) -> tuple[Tensor, Tensor]:
-        args, kwargs = as_call(each_tensor(inputs, lambda tensor: tensor.unsqueeze(0)))
-        with precise(module, reading.precision):
+        args, kwargs = to_call_args(map_tensors(inputs, lambda tensor: tensor.unsqueeze(0)))
+        with autocast_context(module, reading.precision):
             outputs = torch.func.functional_call(module, (params, fixed), args, kwargs)
         if isinstance(outputs, Tensor) and outputs.dim() < 2:
             outputs = outputs.reshape(1, -1)
@@ -200,7 +220,7 @@ def _formed(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     return covered, value.float()
 
 
-def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
+def _one_by_one(module: nn.Module, batch: Batch, reading: GradientSettings) -> WithLoss:
     """Gradients of every sample by a pass of its own: slow, and right for whatever torch can train."""
     trained = [p for p in module.parameters() if p.requires_grad]
     found: list[list[Tensor]] = []
@@ -208,7 +228,7 @@ def _one_by_one(module: nn.Module, batch: Batch, reading: Readout) -> WithLoss:
     for at in range(len(batch)):
         one = batch.some(slice(at, at + 1))
         with torch.enable_grad():
-            value = sample_losses(reading.loss, called(module, one.inputs, reading.precision), one.target)
+            value = sample_losses(reading.loss, run_module(module, one.inputs, reading.precision), one.target)
             gradients = _gradients(module, value, trained)
         pairs = zip(trained, gradients, strict=True)
         found.append([flat(torch.zeros_like(p) if g is None else g) for p, g in pairs])
@@ -230,7 +250,9 @@ def _gradients(module: nn.Module, value: Tensor, trained: list[nn.Parameter]) ->
         ) from error
 
 
-def _check_room(module: nn.Module, parts: list[Part], count: int | None, seen: int, limit_bytes: int) -> None:
+def _check_room(
+    module: nn.Module, parts: list[GradientFactor], count: int | None, seen: int, limit_bytes: int
+) -> None:
     needed = (count or seen) * sum(part.bytes_per_sample() for part in parts)
     if needed <= limit_bytes:
         return

@@ -1,6 +1,6 @@
-"""How a module that computes its own loss reads labels: where they stand, or one place on.
+"""Label alignment of modules that compute their own loss: at the same position, or shifted by one.
 
-Which of the models of Hugging Face shift them is asked of the module itself, not of its name.
+The shift of a Hugging Face model is determined by a forward pass, not by its name.
 """
 
 import inspect
@@ -10,12 +10,12 @@ import torch
 from torch import nn
 
 from anml.core.errors import InputError, UnsupportedError
-from anml.gradients.batches import Batch, Readout, precise
+from anml.gradients.batches import Batch, GradientSettings, autocast_context
 from anml.gradients.losses import SampleLoss, sample_losses
 from anml.gradients.selfcheck import same_within
 
 
-def loss_as_trained(module: nn.Module, batch: Batch, reading: Readout) -> str | SampleLoss:
+def loss_as_trained(module: nn.Module, batch: Batch, reading: GradientSettings) -> str | SampleLoss:
     """The loss to score by; `softmax` is what the module itself makes of it, or is refused."""
     given = inspect.signature(module.forward).parameters.values()
     takes_labels = any(p.name == "labels" or p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
@@ -26,7 +26,7 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Readout) -> str | 
         return reading.loss
     one = batch.some([int(there.argmax())])
     try:
-        with torch.no_grad(), precise(module, reading.precision):
+        with torch.no_grad(), autocast_context(module, reading.precision):
             outputs = module(**one.inputs, labels=one.target)
     except Exception:
         # What cannot be run is described where it is run for its gradients.
@@ -34,7 +34,7 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Readout) -> str | 
     own, logits = getattr(outputs, "loss", None), getattr(outputs, "logits", None)
     if own is None or logits is None:
         return reading.loss
-    value = float(own) - _of_routers(module, outputs)
+    value = float(own) - _router_loss(module, outputs)
     name = "next-token" if logits.dim() == 3 and _shifts(module, one, reading) else "softmax"
     try:
         found = float(sample_losses(name, logits, one.target)[0])
@@ -48,17 +48,17 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: Readout) -> str | 
     )
 
 
-def _shifts(module: nn.Module, one: Batch, reading: Readout) -> bool:
-    """Whether a label at the first place alone is nobody's: no place comes before it to predict it from."""
+def _shifts(module: nn.Module, one: Batch, reading: GradientSettings) -> bool:
+    """True if a label at the first position has no loss, since no earlier position predicts it."""
     first = torch.full_like(one.target, -100)
     first[:, 0] = one.target.max()
-    with torch.no_grad(), precise(module, reading.precision):
+    with torch.no_grad(), autocast_context(module, reading.precision):
         outputs = module(**one.inputs, labels=first)
-    return not float(outputs.loss) - _of_routers(module, outputs) > 0
+    return not float(outputs.loss) - _router_loss(module, outputs) > 0
 
 
-def _of_routers(module: nn.Module, outputs: Any) -> float:
-    """What balancing experts adds to a loss, which is of no sample."""
+def _router_loss(module: nn.Module, outputs: Any) -> float:
+    """Load-balancing loss of a mixture of experts, which belongs to no sample."""
     aside = getattr(outputs, "aux_loss", None)
     share = getattr(getattr(module, "config", None), "router_aux_loss_coef", 0.0)
     return 0.0 if aside is None else float(share * aside)

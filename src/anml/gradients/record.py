@@ -14,18 +14,18 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 
-from anml.gradients.factors import Part, formed_part
-from anml.gradients.layers.rules import readable, rule_of
+from anml.gradients.factors import GradientFactor, formed_part
+from anml.gradients.layers.rules import is_supported, rule_of
 from anml.gradients.losses import SampleLoss, sample_losses
 
 Forward = Callable[[], Any]
 
 
-class Unreadable(Exception):
+class UnsupportedLayer(Exception):
     """A layer did something that no rule reads; gradients must be formed in another way."""
 
 
-class Use(NamedTuple):
+class LayerCall(NamedTuple):
     """One use of a layer: what went in, and the edge of the graph at what came out."""
 
     layer: nn.Module
@@ -37,7 +37,7 @@ class Covered(NamedTuple):
     """A part, and the parameters that it covers, in the order in which it forms them."""
 
     parameters: tuple[nn.Parameter, ...]
-    part: Part
+    part: GradientFactor
 
     def pieces(self) -> Iterator[tuple[nn.Parameter, Tensor]]:
         """Each parameter with its gradients, formed, (n, numbers)."""
@@ -45,9 +45,11 @@ class Covered(NamedTuple):
         return zip(self.parameters, formed, strict=True)
 
 
-def unread(module: nn.Module) -> list[str]:
+def unsupported_layers(module: nn.Module) -> list[str]:
     """Kinds of layers with trainable parameters that no rule reads."""
-    read = {id(p) for layer in module.modules() if readable(layer) for p in layer.parameters(recurse=False)}
+    read = {
+        id(p) for layer in module.modules() if is_supported(layer) for p in layer.parameters(recurse=False)
+    }
     kinds = {
         type(layer).__name__
         for layer in module.modules()
@@ -57,7 +59,7 @@ def unread(module: nn.Module) -> list[str]:
     return sorted(kinds)
 
 
-def read(
+def record_gradients(
     module: nn.Module, run: Forward, target: Any, loss: str | SampleLoss, n: int, last: int | None = None,
     once: dict[int, int] | None = None,
 ) -> tuple[list[Covered], Tensor]:  # fmt: skip
@@ -66,14 +68,14 @@ def read(
     `once` keeps which tables were looked up once for all samples, and at how many dimensions of places: in a
     batch as large as its sequences are long, that cannot be told from one look-up a sample.
     """
-    uses: list[Use] = []
-    with _recording(module, uses, n, {} if once is None else once), torch.enable_grad():
+    uses: list[LayerCall] = []
+    with _record_layers(module, uses, n, {} if once is None else once), torch.enable_grad():
         value = sample_losses(loss, run(), target)
     if last is not None:
         kept = {id(use.layer) for use in list({id(use.layer): use for use in uses}.values())[-last:]}
         uses = [use for use in uses if id(use.layer) in kept]
     if not uses:
-        raise Unreadable
+        raise UnsupportedLayer
     deltas = torch.autograd.grad(value.sum(), [use.edge for use in uses], allow_unused=True)
     covered: list[Covered] = []
     for use, delta in zip(uses, deltas, strict=True):
@@ -83,7 +85,7 @@ def read(
     return _merged(covered), value.detach().float()
 
 
-def _covered(use: Use, delta: Tensor) -> list[Covered]:
+def _covered(use: LayerCall, delta: Tensor) -> list[Covered]:
     rule = rule_of(use.layer)
     assert rule is not None  # only layers that a rule reads are recorded
     read = rule(use.layer, use.given.float() if use.given.is_floating_point() else use.given, delta)
@@ -102,11 +104,11 @@ def _merged(covered: list[Covered]) -> list[Covered]:
 
 
 @contextmanager
-def _recording(module: nn.Module, uses: list[Use], n: int, once: dict[int, int]) -> Iterator[None]:
+def _record_layers(module: nn.Module, uses: list[LayerCall], n: int, once: dict[int, int]) -> Iterator[None]:
     """Write down every use of a layer with trainable parameters while the block runs."""
     handles, hook = [], partial(_note, uses, n, once)
     for layer in module.modules():
-        if readable(layer) and any(p.requires_grad for p in layer.parameters(recurse=False)):
+        if is_supported(layer) and any(p.requires_grad for p in layer.parameters(recurse=False)):
             handles.append(layer.register_forward_hook(hook, with_kwargs=True))
     try:
         yield
@@ -116,12 +118,12 @@ def _recording(module: nn.Module, uses: list[Use], n: int, once: dict[int, int])
 
 
 def _note(
-    uses: list[Use], n: int, once: dict[int, int], layer: nn.Module, args: Any, named: dict[str, Any],
+    uses: list[LayerCall], n: int, once: dict[int, int], layer: nn.Module, args: Any, named: dict[str, Any],
     output: Any,
 ) -> Any:  # fmt: skip
     given = args[0] if args else next(iter(named.values()), None)
     if not isinstance(given, Tensor) or not isinstance(output, Tensor) or not output.requires_grad:
-        raise Unreadable
+        raise UnsupportedLayer
     shared = given.dim() == 1 or len(given) == 1
     if isinstance(layer, nn.Embedding) and shared and (len(given) != n or id(layer) in once):
         # Looked up once for all samples, as positions are: each sample gets a use of its own.
@@ -129,6 +131,6 @@ def _note(
         output = output.expand(n, *output.shape[-1 - places :])
         given = given.expand(n, *given.shape[given.dim() - places :])
     if len(output) != n or len(given) != n:
-        raise Unreadable
-    uses.append(Use(layer, given.detach(), get_gradient_edge(output)))
+        raise UnsupportedLayer
+    uses.append(LayerCall(layer, given.detach(), get_gradient_edge(output)))
     return output

@@ -1,6 +1,6 @@
-"""Whether gradients read from layers are torch's: checked for each parameter on a sample that reaches it.
+"""Self-check of layer gradients against torch, for each parameter on a sample with a non-zero gradient.
 
-A mix of a few samples' gradients is compared with torch's of the same mix, from a pass over these alone.
+A weighted sum of a few samples' gradients is compared with torch's gradient of the same weighted loss.
 """
 
 from collections import Counter
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from anml.gradients.factors import FormedWhenNeeded
+from anml.gradients.factors import LazyGradient
 from anml.gradients.record import Covered
 from anml.gradients.sketch import FORMED
 
 # How far a gradient may be off that of torch, in its own length, by the precision it is computed in.
 SAME = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.05}
 # Samples that are looked at together, and the share of the whole gradient below which a part is rounding.
-MOST, ROUNDING = 8, 0.01
+MAX_CHECKED_SAMPLES, ROUNDING = 8, 0.01
 
 
 def same_within(module: nn.Module, precision: torch.dtype | None) -> float:
-    """How far a gradient of a module may be off that of torch."""
+    """Relative tolerance between a gradient and that of torch."""
     kinds = {p.dtype for p in module.parameters()} | ({precision} if precision else set())
     return max(SAME.get(kind, SAME[torch.float32]) for kind in kinds)
 
@@ -31,7 +31,7 @@ def flat(gradient: Tensor) -> Tensor:
 
 
 class SelfCheck:
-    """Which parameters have been checked so far; `part` where only some layers are read."""
+    """Record of the parameters that were checked; `part` is True if only some layers are read."""
 
     def __init__(self, module: nn.Module, precision: torch.dtype | None, part: bool) -> None:
         self.parameters = [p for p in module.parameters() if p.requires_grad]
@@ -40,23 +40,23 @@ class SelfCheck:
         self.left = {id(p) for p in self.parameters}
 
     def rows(self, covered: Sequence[Covered]) -> list[int]:
-        """Samples of a batch by which parameters can be checked that have not been, as many as fit."""
+        """Select samples of a batch that reach unchecked parameters, as many as fit into memory."""
         if not self.left:
             return []
         reached: Counter[int] = Counter()
         for parameters, part in covered:
             if any(id(p) in self.left for p in parameters):
-                # Of gradients that are not formed yet, the deltas say enough.
-                told = part.deltas.flatten(1) if isinstance(part, FormedWhenNeeded) else None
+                # The deltas suffice for gradients that are not formed yet.
+                told = part.deltas.flatten(1) if isinstance(part, LazyGradient) else None
                 length = part.norms() if told is None else told.square().sum(1)
                 if float(length.max()) > 0:
                     reached[int(length.argmax())] += 1
         size = sum(p.numel() for p in self.parameters)
-        room = min(MOST, max(1, FORMED // (4 * size)))
+        room = min(MAX_CHECKED_SAMPLES, max(1, FORMED // (4 * size)))
         return sorted(row for row, _ in reached.most_common(room))
 
     def same(self, covered: Sequence[Covered], rows: list[int], losses: Tensor) -> bool:
-        """Whether the gradients of these samples are those of their losses, one each, as torch has them."""
+        """True if the gradients of these samples equal those that torch computes from their losses."""
         mix = torch.linspace(1.0, 2.0, len(rows), device=losses.device)
         ours: dict[int, Tensor] = {}
         for parameters, part in covered:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from anml.gradients.factors import LayerFactor, LookupFactor, Part
+from anml.gradients.factors import GradientFactor, LayerFactor, LookupFactor
 from anml.gradients.record import Covered
 
 SIZE = 4_096
@@ -55,7 +55,7 @@ class CountSketch:
             if middle < stop:
                 total[:, : stop - middle].addcmul_(gradients[:, middle:stop], signs[middle:stop])
 
-    def _add_formed(self, total: Tensor, parameters: tuple[nn.Parameter, ...], part: Part) -> None:
+    def _add_formed(self, total: Tensor, parameters: tuple[nn.Parameter, ...], part: GradientFactor) -> None:
         step = max(1, FORMED // (4 * sum(p.numel() for p in parameters)))
         for start in range(0, len(total), step):
             rows = slice(start, start + step)

@@ -5,21 +5,22 @@ from typing import Any
 
 from anml.core.canonical import canonical
 from anml.core.errors import ConflictError, InputError
-from anml.core.money import check_currency, floor_minor
-from anml.ledger import kinds, people, two_people
+from anml.ledger import kinds, two_people
+from anml.ledger import personal_data as people
 from anml.ledger.log import Event, seconds, shown_date
-from anml.ledger.money_parts import Answer, Settlement
-from anml.ledger.rules_money import below_digest, check_reversal
-from anml.ledger.writer import By, Writer
+from anml.ledger.rules_money import check_reversal, reductions_digest
+from anml.ledger.state_money import Answer, Settlement
+from anml.ledger.writer import Actor, Writer
+from anml.settlement.money import check_currency, round_down_to_minor_unit
 
-LONGEST_TEXT = 4_000
+MAX_TEXT = 4_000
 
 
-def draft(tx: Writer, proposal: Settlement) -> Event:
+def record_draft(tx: Writer, proposal: Settlement) -> Event:
     """Propose a settlement; a draft that it supersedes is withdrawn, a posted one reversed on approval."""
     tx.verified()
     who = tx.who(proposal.by)
-    fields = kinds.KINDS[kinds.DRAFTED].fields
+    fields = kinds.ENTRY_KINDS[kinds.DRAFTED].fields
     body = {name: value for name, value in proposal._asdict().items() if name in fields}
     key = f"settlement/{proposal.id}"
     if repeated := tx.repeated(kinds.DRAFTED, key, proposal.id, body, who):
@@ -40,19 +41,19 @@ def free_id(tx: Writer, name: str) -> str:
     return sid
 
 
-def withdraw(tx: Writer, sid: str, by: By = None, superseded_by: str | None = None) -> Event:
+def withdraw(tx: Writer, sid: str, by: Actor = None, superseded_by: str | None = None) -> Event:
     """Take back a draft; it can never be approved again."""
     body = {"superseded_by": superseded_by}
     return tx.append(kinds.WITHDRAWN, f"settlement/{sid}/withdrawn", sid, body, by=tx.who(by))
 
 
-def approve(tx: Writer, sid: str, by: By, because: str = "") -> Event:
+def approve(tx: Writer, sid: str, by: Actor, because: str = "") -> Event:
     """Second person: fund the settlement and hold each amount; `because` of a reason where some get less."""
     tx.verified()
     who = tx.who(by)
     found = tx.state.settlements.get(sid)
     body = {"manifest": found.manifest, "head": found.head, "because": because.strip(),
-            "below": below_digest(tx.state.below(found))}  # fmt: skip
+            "below": reductions_digest(tx.state.below(found))}  # fmt: skip
     key = f"settlement/{sid}/approved"
     if repeated := tx.repeated(kinds.APPROVED, key, sid, body, who):
         return repeated
@@ -67,7 +68,7 @@ def approve(tx: Writer, sid: str, by: By, because: str = "") -> Event:
 
 
 def release(
-    tx: Writer, sid: str, reputations: Mapping[str, int], by: By,
+    tx: Writer, sid: str, reputations: Mapping[str, int], by: Actor,
     kept: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[Event]:  # fmt: skip
     """Make what is held payable at `reputations`; open disputes and what is `kept` by decision stay held."""
@@ -88,7 +89,7 @@ def release(
     return made
 
 
-def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: By) -> Event:
+def propose_reversal(tx: Writer, sid: str, pid: str, amount: int, reason: str, by: Actor) -> Event:
     """Ask to take back an amount: of what is held, then of what is payable, and then of later credits."""
     check_reversal(tx.state, sid, pid, amount, reason)
     body = {"reason": reason, "amount": amount}
@@ -105,8 +106,8 @@ def _reverse_all(tx: Writer, sid: str, superseded_by: str) -> None:
 
 
 def open_dispute(
-    tx: Writer, sid: str, pid: str, reason: str, key: str, by: By = None,
-    *, text: str = "", recorded_by: By = None, own: Mapping[str, str] | None = None,
+    tx: Writer, sid: str, pid: str, reason: str, key: str, by: Actor = None,
+    *, text: str = "", recorded_by: Actor = None, own: Mapping[str, str] | None = None,
 ) -> Event:  # fmt: skip
     """Open a dispute; without `by` the contributor's own, written down by `recorded_by`, or signed: `own`."""
     who = tx.who(by if by is not None else recorded_by)
@@ -124,7 +125,7 @@ def answer(tx: Writer, sid: str, pid: str, given: Answer, key: str) -> Event:
     return _append(tx, kinds.ANSWERED, f"dispute/{key}/answered", pid, body, sid, who, given.text)
 
 
-def resolve(tx: Writer, sid: str, pid: str, by: By, key: str) -> Event:
+def resolve(tx: Writer, sid: str, pid: str, by: Actor, key: str) -> Event:
     """Second person: post the correction of an answer, to what is held from the pool or back to it."""
     tx.verified()
     who = tx.who(by)
@@ -143,38 +144,38 @@ def _append(
     """A step with words, once."""
     if repeated := tx.repeated(kind, key, pid, body, who):
         return repeated
-    return tx.append(kind, key, pid, {**body, **words(tx, pid, text, salt)}, sid, who)
+    return tx.append(kind, key, pid, {**body, **store_free_text(tx, pid, text, salt)}, sid, who)
 
 
-def words(tx: Writer, pid: str, text: str, salt: str | None = None) -> people.Paper:
-    """What somebody wrote about a contributor, kept where it can be erased; with their own salt if given."""
+def store_free_text(tx: Writer, pid: str, text: str, salt: str | None = None) -> people.Paper:
+    """Store a text about a contributor as an erasable document, with the provided salt if any."""
     if not text.strip():
-        return people.NO_PAPER
-    if len(text) > LONGEST_TEXT:
-        raise InputError(f"what is written in a dispute has up to {LONGEST_TEXT} letters, got {len(text)}")
+        return people.NO_DOCUMENT
+    if len(text) > MAX_TEXT:
+        raise InputError(f"what is written in a dispute has up to {MAX_TEXT} letters, got {len(text)}")
     if pid not in tx.state.people.since:
         raise ConflictError(f"there is no contributor {pid!r} in this ledger")
     if salt is not None:
-        return people.attach(tx, pid, canonical({"text": text, "salt": salt}))
-    return people.attach_values(tx, pid, {"text": text.strip()})
+        return people.store_document(tx, pid, canonical({"text": text, "salt": salt}))
+    return people.store_values(tx, pid, {"text": text.strip()})
 
 
-def due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
-    """What could be paid now: the part of each payable that a bank can move, from the threshold on."""
+def amounts_due(tx: Writer, currency: str, threshold: int = 0) -> dict[str, int]:
+    """Amounts that can be paid now: payables rounded down to minor units, at or above the threshold."""
     check_currency(currency)
     payable = tx.verified().state.balances.of_kind("payable:", currency)
-    floored = {pid: floor_minor(amount, currency) for pid, amount in sorted(payable.items())}
+    floored = {pid: round_down_to_minor_unit(amount, currency) for pid, amount in sorted(payable.items())}
     return {pid: amount for pid, amount in floored.items() if amount and amount >= threshold}
 
 
-def waits(tx: Writer, pid: str) -> str:
-    """Why new bank details are not paid yet; empty where they are."""
+def payout_block_reason(tx: Writer, pid: str) -> str:
+    """Return the reason why new bank details cannot be paid yet; empty if they can."""
     free = tx.state.payees.free(pid, tx.state.staff.payee_wait_days)
     return f"new bank details: paid from {shown_date(free)}" if seconds(tx.now) < free else ""
 
 
-def send(
-    tx: Writer, batch: str, currency: str, by: By, threshold: int, papers: Mapping[str, people.Paper],
+def create_payout_batch(
+    tx: Writer, batch: str, currency: str, by: Actor, threshold: int, papers: Mapping[str, people.Paper],
     amounts: Mapping[str, int] | None = None,
 ) -> Event:  # fmt: skip
     """Send what is due to those in `papers`, each batch once; `amounts` were sent already."""
@@ -183,14 +184,14 @@ def send(
     body = {"currency": check_currency(currency), "threshold": threshold}
     if repeated := tx.repeated(kinds.BATCHED, f"payout/{batch}", batch, body, who):
         return repeated
-    for pid, amount in (due(tx, currency, threshold) if amounts is None else amounts).items():
+    for pid, amount in (amounts_due(tx, currency, threshold) if amounts is None else amounts).items():
         if pid in papers:
             sent = {"batch": batch, "amount": amount, **papers[pid]}
             tx.append(kinds.SENT, f"payout/{batch}/{pid}/{currency}", pid, sent)
     return tx.append(kinds.BATCHED, f"payout/{batch}", batch, body, by=who)
 
 
-def close(tx: Writer, batch: str, pids: Collection[str], by: By, *, paid: bool) -> list[Event]:
+def close_payments(tx: Writer, batch: str, pids: Collection[str], by: Actor, *, paid: bool) -> list[Event]:
     """Confirm payments, or record that they came back; each payment is closed once."""
     tx.verified()
     payments = {payment.pid: payment for payment in tx.state.payouts.get(batch).payments}

@@ -11,28 +11,28 @@ import sqlalchemy as sa
 
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import keys
-from anml.ledger.log import newest
+from anml.ledger.log import log_head
 from anml.ledger.schema import head
 
 _ED25519 = b"\x01"
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint says."""
+    """Content of a checkpoint: log name, size and root."""
 
     origin: str
     size: int
     root: bytes
 
 
-def sign(ring: keys.KeyRing, size: int, root: bytes) -> str:
+def sign_checkpoint(ring: keys.KeyRing, size: int, root: bytes) -> str:
     """A signed checkpoint as text."""
     text = f"{ring.origin}\n{size}\n{base64.b64encode(root).decode()}\n"
     signature = _key_hash(ring.origin, ring.public) + ring.log.sign(text.encode())
     return f"{text}\n— {ring.origin} {base64.b64encode(signature).decode()}\n"
 
 
-def read(note: str, public: bytes) -> Checkpoint:
+def read_checkpoint(note: str, public: bytes) -> Checkpoint:
     """Check the signature, then read."""
     # What was signed ends at the last empty line before signatures, whatever stands before it.
     text, gap, signatures = note.rpartition("\n\n— ")
@@ -51,7 +51,7 @@ def read(note: str, public: bytes) -> Checkpoint:
     return found
 
 
-def verifier_key(origin: str, public: bytes) -> str:
+def note_verifier_key(origin: str, public: bytes) -> str:
     """The ledger's key as other programs that read signed notes and transparency logs want it."""
     return f"{origin}+{_key_hash(origin, public).hex()}+{base64.b64encode(_ED25519 + public).decode()}"
 
@@ -73,7 +73,7 @@ def _sealed_bytes(origin: str, seq: int, hashed: str) -> bytes:
     return f"anml-head/1\n{origin}\n{seq}\n{hashed}\n".encode()
 
 
-def seal(connection: sa.Connection, ring: keys.KeyRing, seq: int, hashed: str) -> None:
+def sign_head(connection: sa.Connection, ring: keys.KeyRing, seq: int, hashed: str) -> None:
     """Seal the end of the log."""
     signed = ring.log.sign(_sealed_bytes(ring.origin, seq, hashed))
     values = {"seq": seq, "hash": bytes.fromhex(hashed), "sig": signed}
@@ -81,11 +81,11 @@ def seal(connection: sa.Connection, ring: keys.KeyRing, seq: int, hashed: str) -
         connection.execute(sa.insert(head).values(id=1, **values))
 
 
-def seal_fault(
+def head_signature_problem(
     connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes] | None = None
 ) -> str | None:
-    """What is wrong with the seal; None where it is on the last entry, whose number and hash `last` are."""
-    seq, hashed = last or newest(connection)[:2]
+    """Describe an error of the head signature; None if it covers the last entry (`last`: number, hash)."""
+    seq, hashed = last or log_head(connection)[:2]
     rows = connection.execute(sa.select(head)).all()
     if not seq and not rows:
         return None
@@ -98,7 +98,9 @@ def seal_fault(
     return None
 
 
-def check_sealed(connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes]) -> None:
+def require_signed_head(
+    connection: sa.Connection, public: bytes, origin: str, last: tuple[int, bytes]
+) -> None:
     """An error unless the last entry is sealed."""
-    if why := seal_fault(connection, public, origin, last):
-        raise IntegrityError(f"{why}; nothing may be added until `anml ledger verify` was run and understood")
+    if why := head_signature_problem(connection, public, origin, last):
+        raise IntegrityError(f"{why}; nothing may be added until `anml-ledger verify` was run and understood")

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from anml.core.errors import InputError, IntegrityError, UnsupportedError, one_sentence
+from anml.core.errors import InputError, IntegrityError, UnsupportedError, os_error_message
+from anml.core.extras import require_extra
 from anml.ledger.schema import head
 
 T = TypeVar("T")
@@ -47,16 +48,14 @@ def connect(url: sa.URL) -> sa.Engine:
         sa.event.listen(engine, "connect", _sqlite_settings)
         sa.event.listen(engine, "begin", _sqlite_begin)
         return engine
-    try:
-        # Texts are texts, whatever the server says of a role.
-        told = {"client_encoding": "utf8"}
-        return sa.create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True, connect_args=told)
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(f"PostgreSQL needs the extra 'postgres' ({error.name} is missing)") from None
+    require_extra(url.get_driver_name(), "postgres", "PostgreSQL")
+    # Texts are texts, whatever the server says of a role.
+    told = {"client_encoding": "utf8"}
+    return sa.create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True, connect_args=told)
 
 
 @contextmanager
-def refused(url: sa.URL) -> Iterator[None]:
+def database_error(url: sa.URL) -> Iterator[None]:
     """A database that does not answer, or holds something else, as one sentence."""
     try:
         yield
@@ -70,7 +69,7 @@ def refused(url: sa.URL) -> Iterator[None]:
 
 def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Refuse a file that is no SQLite database, before SQLite touches it."""
-    with one_sentence(f"the ledger {path} cannot be opened"):
+    with os_error_message(f"the ledger {path} cannot be opened"):
         if path.is_dir():
             raise InputError(f"a ledger is a SQLite file or a PostgreSQL URL, got the folder {path}")
         if not path.absolute().parent.is_dir():
@@ -83,7 +82,7 @@ def check_file(path: Path, *, may_be_empty: bool = False) -> None:
         raise InputError(f"{path} is not a ledger: it is no SQLite file")
 
 
-def transact(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+def run_transaction(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
     """Run `work` as one writer at a time; run it again where the database asks for that."""
     for attempt in range(RETRIES):
         try:
@@ -110,7 +109,7 @@ def reading(engine: sa.Engine) -> sa.Connection:
     return engine.connect().execution_options(anml_read=True)
 
 
-def scrub(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
+def vacuum_deleted(engine: sa.Engine, tables: tuple[sa.Table, ...]) -> list[str]:
     """Remove deleted rows from the files themselves, after an erasure; returns what was out of reach."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         if engine.dialect.name == "sqlite":

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from anml.core.errors import InputError, IntegrityError, one_sentence
+from anml.core.errors import InputError, IntegrityError, os_error_message
 
 _NONCE = 12
 # Marks a folder of keys whose ledger was not made yet.
@@ -44,7 +44,7 @@ class KeyRing:
 
 def create_keys(folder: Path, origin: str) -> KeyRing:
     """Make a ledger's keys in `folder`, readable by the owner only; existing ones are never replaced."""
-    with one_sentence(f"the folder of keys {folder} cannot be made"):
+    with os_error_message(f"the folder of keys {folder} cannot be made"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     mark, log, master = (folder / name for name in (UNFINISHED, "log.pem", "master.key"))
     if not mark.exists():
@@ -94,7 +94,7 @@ def from_environment(path: Path) -> str:
 
 def read_private(path: Path, password: Password = from_environment) -> Ed25519PrivateKey:
     """Read an Ed25519 private key, in PEM or as OpenSSH writes it, with or without a password."""
-    with one_sentence(f"the private key {path} cannot be read"):
+    with os_error_message(f"the private key {path} cannot be read"):
         data = path.read_bytes()
     ours = b"BEGIN OPENSSH" not in data[:100]
     load = serialization.load_pem_private_key if ours else serialization.load_ssh_private_key
@@ -168,13 +168,13 @@ def verify_text(public: bytes, signature: str, message: bytes) -> bool:
         return False
 
 
-def seal(key: bytes, data: bytes, context: str, entropy: Callable[[int], bytes] = os.urandom) -> bytes:
+def encrypt(key: bytes, data: bytes, context: str, entropy: Callable[[int], bytes] = os.urandom) -> bytes:
     """Encrypt and authenticate; `context` ties the result to its place."""
     nonce = entropy(_NONCE)
     return nonce + AESGCM(key).encrypt(nonce, data, context.encode())
 
 
-def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
+def decrypt(key: bytes, sealed: bytes, context: str) -> bytes:
     """The reverse of `seal`."""
     try:
         return AESGCM(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], context.encode())
@@ -188,7 +188,7 @@ def _write_new(path: Path, data: bytes, mode: int = 0o600) -> None:
     if path.exists():
         raise taken
     draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    with one_sentence(f"the key {path} cannot be written"):
+    with os_error_message(f"the key {path} cannot be written"):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
-from anml.core.money import LARGEST
 from anml.ledger.schema import event
+from anml.settlement.money import MAX_MICRO
 
 GENESIS = "0" * 64
 # What of an entry stands beside its bytes as well, to be found by.
@@ -45,14 +45,14 @@ class Event(NamedTuple):
 
 
 # Of each field of an event, in their order.
-KINDS = (int, str, str, str, str, dict, str, tuple, str, bytes, str, str, int, str)
+COLUMN_TYPES = (int, str, str, str, str, dict, str, tuple, str, bytes, str, str, int, str)
 
 
 def check_balanced(postings: Iterable[Posting], where: str) -> None:
     """Every entry sums to zero in each currency."""
     sums: dict[str, int] = {}
     for item in postings:
-        if abs(item.amount) > LARGEST:
+        if abs(item.amount) > MAX_MICRO:
             raise InputError(f"{item.amount} micro-units in {where} do not fit 64 bits")
         sums[item.currency] = sums.get(item.currency, 0) + item.amount
     for currency, left in sums.items():
@@ -60,7 +60,7 @@ def check_balanced(postings: Iterable[Posting], where: str) -> None:
             raise IntegrityError(f"the postings of {where} sum to {left} micro-units of {currency}, not to 0")
 
 
-def encode(made: Event) -> bytes:
+def encode_event(made: Event) -> bytes:
     """The canonical bytes of an event: what is stored and hashed."""
     fields = made._asdict()
     del fields["hash"]
@@ -72,29 +72,31 @@ def encode(made: Event) -> bytes:
 
 
 def signed_bytes(made: Event) -> bytes:
-    """What a member of staff signs: the whole entry, with its place in the log."""
-    return b"anml-entry/1\n" + encode(made._replace(sig=""))
+    """Return the bytes that a staff member signs: the whole entry with its position in the log."""
+    return b"anml-entry/1\n" + encode_event(made._replace(sig=""))
 
 
-def decode(entry: bytes, hashed: bytes) -> Event:
+def decode_event(entry: bytes, hashed: bytes) -> Event:
     """The reverse of `encode`."""
     fields = json.loads(entry.decode())
     lines = tuple(Posting(*line) for line in fields.pop("postings"))
     made = Event(**fields, postings=lines, hash=hashed)
     # Whoever writes to the file may put a list in the place of a name, and nothing further on expects that.
-    if tuple(map(type, made)) != KINDS or any(tuple(map(type, line)) != (str, str, int) for line in lines):
+    if tuple(map(type, made)) != COLUMN_TYPES or any(
+        tuple(map(type, line)) != (str, str, int) for line in lines
+    ):
         raise TypeError("a field of the entry is of another kind")
     return made
 
 
-def newest(connection: sa.Connection) -> tuple[int, bytes, str]:
+def log_head(connection: sa.Connection) -> tuple[int, bytes, str]:
     """Number, hash and time of the last entry; of an empty log, those of nothing."""
     query = sa.select(event.c.seq, event.c.hash, event.c.at).order_by(event.c.seq.desc()).limit(1)
     last = connection.execute(query).first()
     return (last.seq, last.hash, last.at) if last else (0, b"", "")
 
 
-def stamp(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """A time as text that sorts: UTC, microseconds, always the same width."""
     if moment.tzinfo is None:
         raise InputError(f"a time needs its zone, got {moment.isoformat()}")
@@ -102,7 +104,7 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
-def moment(text: str) -> datetime:
+def parse_timestamp(text: str) -> datetime:
     """Read a time; without a zone it is an error, not a guess."""
     try:
         found = datetime.fromisoformat(text)
@@ -118,7 +120,7 @@ def moment(text: str) -> datetime:
 
 def seconds(text: str) -> float:
     """A time as seconds, for arithmetic."""
-    return moment(text).timestamp()
+    return parse_timestamp(text).timestamp()
 
 
 def shown_date(timestamp: float) -> str:

@@ -12,28 +12,28 @@ import sqlalchemy as sa
 from anml.core.canonical import leaf_hash, sha256
 from anml.core.errors import AnmlError, IntegrityError
 from anml.ledger import kinds
-from anml.ledger.keys import KeyRing, unseal
-from anml.ledger.log import COLUMNS, GENESIS, Event, Posting, decode, encode
-from anml.ledger.parts import TrustedKey
-from anml.ledger.records import Holdings
+from anml.ledger.keys import KeyRing, decrypt
+from anml.ledger.log import COLUMNS, GENESIS, Event, Posting, decode_event, encode_event
+from anml.ledger.records import ErasableRows
 from anml.ledger.schema import ERASABLE, alias, document, event, person, person_document, person_key, posting
 from anml.ledger.signing import check_envelope
 from anml.ledger.state import State
+from anml.ledger.state_people import TrustedKey
 
 
 def record_digest(pid: str, wrapped: bytes, sealed: bytes) -> str:
-    """What the log holds of a profile: ciphertext is salted by its nonce, so the hash tells nothing."""
+    """Digest of a profile in the log; the nonce salts the ciphertext, so the hash reveals no content."""
     return sha256(b"record\x00" + pid.encode() + wrapped + sealed)
 
 
 def alias_digest(handle: str, pid: str, salt: str) -> str:
-    """What the log holds of an account name."""
+    """Digest of an account name in the log."""
     return sha256(f"alias\x00{handle}\x00{pid}\x00{salt}".encode())
 
 
-def open_paper(ring: KeyRing, pid: str, name: str, wrapped: bytes, sealed: bytes) -> bytes:
+def decrypt_document(ring: KeyRing, pid: str, name: str, wrapped: bytes, sealed: bytes) -> bytes:
     """A paper about somebody, with their own key; an error where it is not the one of this hash."""
-    data = unseal(unseal(ring.master, wrapped, f"key/{pid}"), sealed, f"document/{pid}/{name}")
+    data = decrypt(decrypt(ring.master, wrapped, f"key/{pid}"), sealed, f"document/{pid}/{name}")
     # Whoever has the master key can seal anything under any name; what people signed for is the hash.
     if sha256(data) != name:
         raise IntegrityError(
@@ -42,8 +42,8 @@ def open_paper(ring: KeyRing, pid: str, name: str, wrapped: bytes, sealed: bytes
     return data
 
 
-def problems(
-    connection: sa.Connection, held: Holdings, erased: set[str], trusted: Mapping[str, TrustedKey],
+def table_problems(
+    connection: sa.Connection, held: ErasableRows, erased: set[str], trusted: Mapping[str, TrustedKey],
     agreed: Mapping[str, str], ring: KeyRing | None,
 ) -> Iterator[str]:  # fmt: skip
     """Every row that is missing, changed, moved or nobody's; names, profiles and `agreed` details are kept.
@@ -65,12 +65,12 @@ def problems(
     sealed = {(row.sha256, row.pid): row.sealed for row in papers if row.pid not in erased}
     places = [(paper, pid) for pid, paper in agreed.items()]
     held.details = {place: sealed[place] for place in places if place in sealed}
-    yield from _papers(sealed, held, erased)
+    yield from _document_problems(sealed, held, erased)
     if ring is not None:
         yield from _attestations(sealed, held, trusted, ring)
 
 
-def _records(connection: sa.Connection, held: Holdings, erased: set[str]) -> Iterator[str]:
+def _records(connection: sa.Connection, held: ErasableRows, erased: set[str]) -> Iterator[str]:
     wrapped = {row.pid: row.wrapped for row in connection.execute(sa.select(person_key))}
     sealed = {row.pid: row.sealed for row in connection.execute(sa.select(person))}
     expected = {pid: digest for pid, digest in held.records.items() if pid not in erased}
@@ -82,7 +82,9 @@ def _records(connection: sa.Connection, held: Holdings, erased: set[str]) -> Ite
     held.profiles = {pid: (wrapped[pid], sealed[pid]) for pid in expected if pid in wrapped and pid in sealed}
 
 
-def _papers(sealed: Mapping[tuple[str, str], bytes], held: Holdings, erased: set[str]) -> Iterator[str]:
+def _document_problems(
+    sealed: Mapping[tuple[str, str], bytes], held: ErasableRows, erased: set[str]
+) -> Iterator[str]:
     found = {place: sha256(data) for place, data in sealed.items()}
     expected = {place: digest for place, digest in held.papers.items() if place[1] not in erased}
     for place in sorted(found.keys() | expected.keys() | held.sealed_anew):
@@ -91,7 +93,10 @@ def _papers(sealed: Mapping[tuple[str, str], bytes], held: Holdings, erased: set
 
 
 def _attestations(
-    sealed: Mapping[tuple[str, str], bytes], held: Holdings, trusted: Mapping[str, TrustedKey], ring: KeyRing
+    sealed: Mapping[tuple[str, str], bytes],
+    held: ErasableRows,
+    trusted: Mapping[str, TrustedKey],
+    ring: KeyRing,
 ) -> Iterator[str]:
     """Evidence whose paper was not signed by the key that it names, or says something else."""
     waiting, held.signed = held.signed, []
@@ -101,7 +106,7 @@ def _attestations(
             # Erased; what is missing otherwise was named above.
             continue
         try:
-            envelope = open_paper(ring, e.subject, place[0], held.profiles[e.subject][0], sealed[place])
+            envelope = decrypt_document(ring, e.subject, place[0], held.profiles[e.subject][0], sealed[place])
             check_envelope(envelope, trusted[e.body["key"]].public, e)
         except AnmlError as error:
             held.signed.append(e)
@@ -109,11 +114,11 @@ def _attestations(
 
 
 # What reading an entry that no program wrote may end in.
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+PARSE_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 Booked = dict[int, list[tuple[Posting, str]]]
 
 
-class Reading:
+class LedgerReader:
     """The log so far: meaning, hashes and problems; it goes on where it stopped, and sees what changed."""
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -172,7 +177,7 @@ class Reading:
                 hashed = leaf_hash(row.entry)
                 if hashed != self.hashes[row.seq - 1]:
                     raise IntegrityError(f"the database gives another entry {row.seq} than before")
-                yield decode(row.entry, hashed)
+                yield decode_event(row.entry, hashed)
 
     def _step(self, row: sa.Row[Any], place: int, booked: Booked) -> None:
         hashed = leaf_hash(row.entry)
@@ -183,9 +188,9 @@ class Reading:
         if hashed != row.hash:
             self.problems.append(f"entry {row.seq} was changed: its hash does not match")
         try:
-            found = decode(row.entry, hashed)
-            whole = encode(found) == row.entry
-        except UNREADABLE:
+            found = decode_event(row.entry, hashed)
+            whole = encode_event(found) == row.entry
+        except PARSE_ERRORS:
             self.problems.append(f"entry {row.seq} cannot be read")
             return
         if not whole:
@@ -207,7 +212,7 @@ class Reading:
             self.state.accept(found)
         except AnmlError as error:
             self._refuse(row.seq, found, str(error))
-        except UNREADABLE as error:
+        except PARSE_ERRORS as error:
             self._refuse(row.seq, found, f"it makes no sense ({error})")
 
     def _note(self, found: Event) -> None:
@@ -220,7 +225,7 @@ class Reading:
     def _refuse(self, seq: int, found: Event, why: str) -> None:
         self.problems.append(f"entry {seq}, {found.kind}: {why}")
         # What went wrong once is not said again for every entry after it.
-        if found.kind in kinds.KINDS and not self.state.is_covered(found):
+        if found.kind in kinds.ENTRY_KINDS and not self.state.is_covered(found):
             self.state.open = []
         self.state.balances.fold(found)
 

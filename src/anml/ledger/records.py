@@ -1,16 +1,16 @@
-"""What the log means so far, of what comes in numbers: evidence, scores, balances, credits, personal rows."""
+"""Ledger state of record tables: attestations, scores, balances, credits, erasable rows."""
 
 from collections import defaultdict
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from anml.core.settle import UNIT
-from anml.core.signals.track_record import Scored
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting, seconds
 from anml.ledger.schema import posting
-from anml.ledger.signing import EVERYTHING
+from anml.ledger.signing import ANY_SUBJECT
+from anml.settlement.allocate import UNIT
+from anml.signals.track_record import ReputationEvent
 
 Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
@@ -37,11 +37,11 @@ class Balances:
             self._known[account] = self._known.get(account, 0) + item.amount
 
     def get(self, account: str, currency: str, settlement: str = "") -> int:
-        """What is on one account."""
+        """Return the balance of one account."""
         return self._known.get(account_of(Posting(account, currency, 0), settlement), 0)
 
     def of_kind(self, prefix: str, currency: str, settlement: str = "") -> dict[str, int]:
-        """What is on all accounts of one kind, by what follows the prefix."""
+        """Return the balances of all accounts of one kind, by the name after the prefix."""
         kind = account_of(Posting(prefix, currency, 0), settlement)[1:]
         return {
             account.removeprefix(prefix): amount
@@ -50,7 +50,7 @@ class Balances:
         }
 
     def differs(self, connection: sa.Connection) -> bool:
-        """Whether the table beside the log adds up to something else."""
+        """True if the sums of the posting table differ from the log."""
         columns = (posting.c.account, posting.c.currency, posting.c.settlement)
         query = sa.select(*columns, sa.func.sum(posting.c.amount)).group_by(*columns)
         sums: dict[Account, int] = {}
@@ -65,7 +65,7 @@ class Balances:
 
 
 class Credits:
-    """What each contributor was credited in a settlement, and what is left of it after reversals."""
+    """Credits of each contributor in a settlement, and the remaining amounts after reversals."""
 
     KINDS = (kinds.CREDITED, kinds.RELEASED, kinds.REVERSED, kinds.RESOLVED)
 
@@ -78,7 +78,7 @@ class Credits:
         place = (e.settlement, e.subject)
         if e.kind == kinds.CREDITED:
             self.given[place] = e.body
-        # What the entry took out of the pool for its subject.
+        # Amount taken from the pool for the subject of the entry.
         given = -sum(item.amount for item in e.postings if item.account.startswith(("source:", "funding:")))
         self._net[place] = self._net.get(place, 0) + given
 
@@ -91,16 +91,16 @@ class Credits:
         return {pid: facts for (s, pid), facts in self.given.items() if s == sid}
 
     def net(self, sid: str, pid: str) -> int:
-        """What a contributor got out of a settlement after returns, corrections and reversals."""
+        """Return a contributor's amount in a settlement after returns, corrections and reversals."""
         return self._net.get((sid, pid), 0)
 
     def left(self, sid: str) -> dict[str, int]:
-        """What everybody has left of a settlement."""
+        """Return the remaining amounts of all contributors in a settlement."""
         found = {pid: self.net(sid, pid) for pid in sorted(self.of(sid))}
         return {pid: amount for pid, amount in found.items() if amount}
 
 
-class Record(NamedTuple):
+class EvidenceRecord(NamedTuple):
     """One piece of evidence, on all work (`*`), a `batch:` or an `item:`; `at` of "" is when it is recorded.
 
     In the log it has its number, and the time when it was `received`.
@@ -110,7 +110,7 @@ class Record(NamedTuple):
     pid: str
     issuer: str
     at: str
-    scope: str = EVERYTHING
+    scope: str = ANY_SUBJECT
     until: str | None = None
     vouched: str = "platform"
     key: str = ""
@@ -126,7 +126,7 @@ class EvidenceLog:
     KINDS = (kinds.EVIDENCE, kinds.CLOCK)
 
     def __init__(self) -> None:
-        self.found: list[Record] = []
+        self.found: list[EvidenceRecord] = []
 
     def fold(self, e: Event) -> None:
         """Take in one entry."""
@@ -137,7 +137,7 @@ class EvidenceLog:
                 for one in self.found
             ]
             return
-        self.found.append(Record(pid=e.subject, seq=e.seq, received=e.at, **e.body))
+        self.found.append(EvidenceRecord(pid=e.subject, seq=e.seq, received=e.at, **e.body))
 
 
 class ScoreLog:
@@ -146,7 +146,7 @@ class ScoreLog:
     KINDS = (kinds.SCORED, kinds.CLOCK)
 
     def __init__(self) -> None:
-        self.found: list[tuple[str, str, Scored]] = []
+        self.found: list[tuple[str, str, ReputationEvent]] = []
         self.judged: dict[str, set[tuple[str, str]]] = {}
 
     def fold(self, e: Event) -> None:
@@ -156,12 +156,14 @@ class ScoreLog:
             self.found = [(pid, domain, s._replace(at=min(s.at, now))) for pid, domain, s in self.found]
             return
         b = e.body
-        scored = Scored(seconds(b["at"]), b["quality"] / UNIT, b["source"], b["batch"], b["rows"] / b["of"])
+        scored = ReputationEvent(
+            seconds(b["at"]), b["quality"] / UNIT, b["source"], b["batch"], b["rows"] / b["of"]
+        )
         self.found.append((e.subject, b["domain"], scored))
         self.judged.setdefault(e.subject, set()).update((b["source"], item) for item in b["items"])
 
 
-class Trail:
+class AuditTrail:
     """The numbers of the entries that a contributor's amount in a settlement rests on, and of who signed."""
 
     KINDS = (
@@ -189,22 +191,22 @@ class Trail:
                 self._open.append(e.seq)
 
 
-class Holdings:
-    """What should lie in the erasable tables, by contributor."""
+class ErasableRows:
+    """Expected rows of the erasable tables, by contributor."""
 
-    KINDS = frozenset(kind for kind, about in kinds.KINDS.items() if _VOUCH.intersection(about.fields))
+    KINDS = frozenset(kind for kind, about in kinds.ENTRY_KINDS.items() if _VOUCH.intersection(about.fields))
 
     def __init__(self) -> None:
-        # Whom each name leads to and the profiles, sealed, as they were when the tables were last read.
+        # Owner of each name and the encrypted profiles, as of the last read of the tables.
         self.owners: dict[str, str] = {}
         self.profiles: dict[str, tuple[bytes, bytes]] = {}
-        # Bank details that two people agreed on, sealed, by hash and contributor.
+        # Encrypted bank details with a second approval, by hash and contributor.
         self.details: dict[tuple[str, str], bytes] = {}
         self.records: dict[str, str] = {}
         self.names: dict[str, set[str]] = defaultdict(set)
         self.papers: dict[tuple[str, str], str] = {}
         self.sealed_anew: set[tuple[str, str]] = set()
-        # Imported files with somebody's work in them, each with the paper that names its tasks.
+        # Imported files with rows of a contributor, each with the document that names its tasks.
         self.files: dict[str, list[tuple[str, str]]] = {}
         # Evidence that somebody signed elsewhere, until its papers were looked at.
         self.signed: list[Event] = []

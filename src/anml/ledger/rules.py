@@ -8,14 +8,14 @@ import re
 from anml.core.canonical import canonical
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.money import check_currency, minor_unit
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, seconds, shown_date
-from anml.ledger.money_parts import Settlement
-from anml.ledger.rules_money import MONEY_RULES, REASONS, move
+from anml.ledger.rules_money import MONEY_RULES, REASONS, posting_pair
 from anml.ledger.rules_people import PEOPLE_RULES
-from anml.ledger.rules_staff import STAFF_RULES, apart, second_person
+from anml.ledger.rules_staff import STAFF_RULES, require_different_people, second_person
 from anml.ledger.state import POOL, Rule, State
+from anml.ledger.state_money import Settlement
+from anml.settlement.money import check_currency, minor_unit
 
 OUTCOMES = ("upheld", "rejected")
 ANSWERS = (
@@ -46,7 +46,7 @@ def _opened(state: State, e: Event) -> None:
 
 
 def appeal_bytes(origin: str, sid: str, pid: str, reason: str, paper: str) -> bytes:
-    """What a contributor signs to appeal; `paper` is the hash of their words."""
+    """Return the bytes that a contributor signs for an appeal; `paper` is the hash of the text."""
     said = {"ledger": origin, "settlement": sid, "contributor": pid, "reason": reason, "paper": paper}
     return b"anml-appeal/1\n" + canonical(said)
 
@@ -73,10 +73,12 @@ def _answered(state: State, e: Event) -> None:
         raise InputError("only a dispute that is upheld can change an amount")
     found = state.settlements.expect(e.settlement, "posted")
     current = state.disputes.open(e.settlement, e.subject)
-    apart(state, current.by, e, "opened this dispute; another person must answer it")
+    require_different_people(state, current.by, e, "opened this dispute; another person must answer it")
     kept = state.disputes.kept.get((e.settlement, e.subject))
     if kept is not None:
-        apart(state, kept.by, e, "decided that this amount stays held; another person must answer")
+        require_different_people(
+            state, kept.by, e, "decided that this amount stays held; another person must answer"
+        )
     check_bound(state, found, e.subject, e.body["correction"])
 
 
@@ -87,11 +89,11 @@ def _resolved(state: State, e: Event) -> list[Posting]:
     if current.answer is None:
         raise ConflictError(f"the dispute of {pid} in {sid} has no answer yet; it is answered first")
     second_person(state, current.answer.by, e, "answered this dispute; a second person must resolve it")
-    apart(state, current.by, e, "opened this dispute; a second person must resolve it")
+    require_different_people(state, current.by, e, "opened this dispute; a second person must resolve it")
     if correction != current.answer.correction:
         raise IntegrityError(f"the answer says a correction of {current.answer.correction}, not {correction}")
     check_bound(state, found, pid, correction)
-    return move(POOL, f"held:{pid}", found.currency, correction)
+    return posting_pair(POOL, f"held:{pid}", found.currency, correction)
 
 
 def check_bound(state: State, found: Settlement, pid: str, correction: int) -> None:
@@ -122,7 +124,7 @@ def _sent(state: State, e: Event) -> list[Posting]:
     free = state.payees.free(pid, state.staff.payee_wait_days)
     if seconds(e.at) < free:
         raise ConflictError(f"the bank details of {pid} are new; they can be paid from {shown_date(free)}")
-    return move(f"payable:{pid}", f"clearing:{batch}", currency, amount)
+    return posting_pair(f"payable:{pid}", f"clearing:{batch}", currency, amount)
 
 
 def _batched(state: State, e: Event) -> None:
@@ -138,7 +140,9 @@ def _batched(state: State, e: Event) -> None:
             raise IntegrityError(f"entry {one.seq} is of another batch or currency")
         # Whoever says so of others' batches could pay a friend twice as well.
         for by in state.payouts.came_back.get((one.subject, currency), ()) if state.strict else ():
-            apart(state, by, e, f"recorded that a payment to {one.subject} came back; another sends it again")
+            require_different_people(
+                state, by, e, f"recorded that a payment to {one.subject} came back; another sends it again"
+            )
 
 
 def _closed(state: State, e: Event) -> None:
@@ -149,7 +153,9 @@ def _closed(state: State, e: Event) -> None:
         raise IntegrityError("it closes no payment")
     # What came back is paid again: whoever says so of their own batch could pay a friend twice.
     if any(one.kind == kinds.FAILED for one in state.open):
-        apart(state, batch.by, e, "made this batch; a second person must record what came back")
+        require_different_people(
+            state, batch.by, e, "made this batch; a second person must record what came back"
+        )
 
 
 def _settled(state: State, e: Event) -> list[Posting]:
@@ -161,7 +167,7 @@ def _settled(state: State, e: Event) -> list[Posting]:
     if found.state != "sent" or found.amount != e.body["amount"]:
         raise ConflictError(f"the payment to {pid} in {batch} is {found.state} already, or of another amount")
     target = f"paid:{pid}" if e.kind == kinds.PAID else f"payable:{state.people.resolve(pid)}"
-    return move(f"clearing:{batch}", target, known.heads[batch][0], found.amount)
+    return posting_pair(f"clearing:{batch}", target, known.heads[batch][0], found.amount)
 
 
 AFTER_RULES: dict[str, Rule] = {

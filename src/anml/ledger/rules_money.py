@@ -11,16 +11,16 @@ from typing import Any
 from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.money import LARGEST, check_currency
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting, seconds, shown_date
-from anml.ledger.money_parts import Settlement, read_manifest
-from anml.ledger.parts import People
-from anml.ledger.rules_staff import confirmed, second_person
+from anml.ledger.rules_staff import require_proposal, second_person
 from anml.ledger.state import POOL, State
+from anml.ledger.state_money import Settlement, read_manifest
+from anml.ledger.state_people import Contributors
+from anml.settlement.money import MAX_MICRO, check_currency
 
-LONGEST_WINDOW = 3_650
-LONGEST_REASON = 500
+MAX_WINDOW_DAYS = 3_650
+MAX_REASON = 500
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
 
 
@@ -31,13 +31,13 @@ def _drafted(state: State, e: Event) -> None:
         raise InputError(f"a settlement is named by letters, digits or hyphens, got {e.subject!r}")
     if body["pool"] <= 0:
         raise InputError(f"a pool is more than 0, got {body['pool']} micro-units")
-    if body["pool"] > LARGEST:
+    if body["pool"] > MAX_MICRO:
         raise InputError(f"a pool of {body['pool']} micro-units does not fit 64 bits")
-    if not 0 <= body["window_days"] <= LONGEST_WINDOW:
-        raise InputError(f"a dispute window has 0 to {LONGEST_WINDOW} days, got {body['window_days']}")
+    if not 0 <= body["window_days"] <= MAX_WINDOW_DAYS:
+        raise InputError(f"a dispute window has 0 to {MAX_WINDOW_DAYS} days, got {body['window_days']}")
     if state.strict:
-        one_line("the name of a project", body["project"])
-        one_line("the reason to accept a doubtful run", body["accepted"] or "")
+        require_single_line("the name of a project", body["project"])
+        require_single_line("the reason to accept a disputed run", body["accepted"] or "")
     known = state.settlements
     if e.subject in known.found:
         raise ConflictError(f"there is a settlement {e.subject} already")
@@ -57,7 +57,7 @@ def _drafted(state: State, e: Event) -> None:
 
 
 def _same_people(state: State, made: dict[str, Any], other: Settlement) -> bool:
-    """Whether an earlier settlement is of the same rows, of people some of whom were merged since."""
+    """True if an earlier settlement has the same rows, after contributors were merged."""
     people = state.people
     if not people.merged or made["run"]["work_sha256"] != other.work:
         return False
@@ -67,7 +67,7 @@ def _same_people(state: State, made: dict[str, Any], other: Settlement) -> bool:
     return _rows_by_person(people, made) == _rows_by_person(people, before)
 
 
-def _rows_by_person(people: People, made: dict[str, Any]) -> Counter[str]:
+def _rows_by_person(people: Contributors, made: dict[str, Any]) -> Counter[str]:
     found = Counter[str]()
     for line in made["contributors"]:
         found[people.resolve(line["pid"])] += line["rows"]
@@ -95,23 +95,23 @@ def _approved(state: State, e: Event) -> list[Posting]:
     said = e.body.get("below")
     if said is not None and (erased := sorted(state.people.erased.intersection(credits))):
         raise ConflictError(f"contributor {erased[0]} was erased since it was drafted; draft it without")
-    if (said is not None or state.staff.decisions) and said != below_digest(state.below(found)):
+    if (said is not None or state.staff.decisions) and said != reductions_digest(state.below(found)):
         raise IntegrityError("it does not decide over those who get less than their rows would be paid")
-    one_line("a reason", e.body.get("because", ""))
+    require_single_line("a reason", e.body.get("because", ""))
     if sum(amount for amount, _ in credits.values()) > found.pool:
         raise IntegrityError(f"credits do not fit a pool of {found.pool}")
-    return move(POOL, f"funding:{sid}", found.currency, found.pool)
+    return posting_pair(POOL, f"funding:{sid}", found.currency, found.pool)
 
 
-def below_digest(below: dict[str, list[int]]) -> str:
-    """What an approval says of those who get less than their rows alone would be paid; empty for nobody."""
+def reductions_digest(below: dict[str, list[int]]) -> str:
+    """Digest of the amounts below those by rows alone; empty if there are none."""
     return sha256(canonical(below)) if below else ""
 
 
-def one_line(what: str, text: str) -> str:
+def require_single_line(what: str, text: str) -> str:
     """A text that anybody may read for good: one line, and no address."""
-    if len(text) > LONGEST_REASON or (text and not text.isprintable()) or "@" in text:
-        raise InputError(f"{what} is one line of up to {LONGEST_REASON} letters, without an address")
+    if len(text) > MAX_REASON or (text and not text.isprintable()) or "@" in text:
+        raise InputError(f"{what} is one line of up to {MAX_REASON} letters, without an address")
     return text
 
 
@@ -122,14 +122,14 @@ def _credited(state: State, e: Event) -> list[Posting]:
     amount, facts = owed.credits[e.subject]
     if e.body != facts:
         raise IntegrityError("the credit does not follow from the manifest")
-    return move(f"funding:{owed.sid}", f"held:{e.subject}", owed.currency, amount)
+    return posting_pair(f"funding:{owed.sid}", f"held:{e.subject}", owed.currency, amount)
 
 
 def _unallocated(state: State, e: Event) -> list[Posting]:
     owed = state.owed
     if owed is None or owed.credits or e.settlement != owed.sid or e.subject != owed.sid:
         raise IntegrityError("there is nothing to give back to the pool")
-    return move(f"funding:{owed.sid}", POOL, owed.currency, owed.rest)
+    return posting_pair(f"funding:{owed.sid}", POOL, owed.currency, owed.rest)
 
 
 def _reversed_all(state: State, e: Event) -> None:
@@ -151,26 +151,28 @@ def _released(state: State, e: Event) -> list[Posting]:
     facts, amount = state.credits.facts(sid, pid), state.balances.get(f"held:{pid}", found.currency, sid)
     if facts is None or amount <= 0:
         raise IntegrityError(f"nothing is held for {pid} in {sid}")
-    back = returned(facts, e.body["r"], amount)
-    return _split(state, e, found, -amount, amount - back, back)
+    back = amount_returned(facts, e.body["r"], amount)
+    return _release_postings(state, e, found, -amount, amount - back, back)
 
 
-def _split(state: State, e: Event, found: Settlement, held: int, payable: int, pool: int) -> list[Posting]:
-    """What changes of what is held for somebody, of what they can be paid, and of the pool."""
+def _release_postings(
+    state: State, e: Event, found: Settlement, held: int, payable: int, pool: int
+) -> list[Posting]:
+    """Return the postings of a release on the held, payable and pool accounts."""
     accounts = (f"held:{e.subject}", f"payable:{state.people.resolve(e.subject)}", POOL)
     changes = zip(accounts, (held, payable, pool), strict=True)
     return [Posting(account, found.currency, change) for account, change in changes]
 
 
-def returned(facts: dict[str, Any], now: int, amount: int) -> int:
-    """What of a newcomer's amount goes back to the pool, by the reputation reached since."""
+def amount_returned(facts: dict[str, Any], now: int, amount: int) -> int:
+    """Return the part of a newcomer's amount that is returned to the pool, by the present reputation."""
     then: int = facts["r"]
     if not facts["newcomer"] or not facts["by_r"] or now >= then:
         return 0
     return amount - amount * max(now, 0) // then
 
 
-def _kept(state: State, e: Event) -> None:
+def _held_back(state: State, e: Event) -> None:
     """An amount stays held: over evidence about this person, that whoever decides it was shown."""
     sid, pid = e.settlement, e.subject
     found = state.settlements.expect(sid, "posted")
@@ -201,14 +203,14 @@ def _reversed(state: State, e: Event) -> list[Posting]:
     sid, pid, amount = e.settlement, e.subject, e.body["amount"]
     found = check_reversal(state, sid, pid, amount, e.body["reason"])
     if e.by:
-        confirmed(state, e)
+        require_proposal(state, e)
     elif e.body["proposal"]:
         raise IntegrityError("a reversal that an approval signs for confirms no proposal")
     from_held = min(amount, state.balances.get(f"held:{pid}", found.currency, sid))
-    return _split(state, e, found, -from_held, from_held - amount, amount)
+    return _release_postings(state, e, found, -from_held, from_held - amount, amount)
 
 
-def move(source: str, target: str, currency: str, amount: int) -> list[Posting]:
+def posting_pair(source: str, target: str, currency: str, amount: int) -> list[Posting]:
     """Money from one account to another."""
     return [Posting(source, currency, -amount), Posting(target, currency, amount)]
 
@@ -221,7 +223,7 @@ MONEY_RULES = {
     kinds.UNALLOCATED: _unallocated,
     kinds.REVERSED_ALL: _reversed_all,
     kinds.RELEASED: _released,
-    kinds.KEPT: _kept,
+    kinds.KEPT: _held_back,
     kinds.RELEASED_ALL: _released_all,
     kinds.REVERSED: _reversed,
 }

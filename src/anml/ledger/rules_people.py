@@ -4,19 +4,19 @@ from collections import Counter
 
 from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.identifiers import domain_id, is_contributor, place_id
-from anml.core.money import floor_minor
-from anml.core.settle import UNIT
-from anml.core.signals.policy import EVIDENCE, VOUCHED
-from anml.core.signals.track_record import SOURCES
 from anml.ledger import kinds
-from anml.ledger.log import Event, Posting, moment
-from anml.ledger.rules_money import move
-from anml.ledger.rules_staff import confirmed
+from anml.ledger.identifiers import domain_id, is_contributor, source_id
+from anml.ledger.log import Event, Posting, parse_timestamp
+from anml.ledger.rules_money import posting_pair
+from anml.ledger.rules_staff import require_proposal
 from anml.ledger.state import State
+from anml.settlement.allocate import UNIT
+from anml.settlement.money import round_down_to_minor_unit
+from anml.signals.policy import ASSURANCE_SOURCES, EVIDENCE
+from anml.signals.track_record import SOURCES
 
 # What records can come from.
-TAKEN_FROM = ("import", "run", "attestation")
+RECORD_SOURCES = ("import", "run", "attestation")
 
 
 def _registered(state: State, e: Event) -> None:
@@ -32,7 +32,7 @@ def _person(state: State, e: Event) -> None:
 
 def _person_by_two(state: State, e: Event) -> None:
     state.people.require(e.subject)
-    confirmed(state, e)
+    require_proposal(state, e)
 
 
 def _merged(state: State, e: Event) -> list[Posting]:
@@ -43,11 +43,11 @@ def _merged(state: State, e: Event) -> list[Posting]:
             raise ConflictError(f"contributor {pid} was merged into {people.merged[pid]} before")
     if e.subject == into:
         raise ConflictError(f"contributor {into} is one person already")
-    confirmed(state, e)
+    require_proposal(state, e)
     # What is owed to a person, and what a person owes, follows the person.
     moved: list[Posting] = []
     for account, currency, _ in state.balances.accounts(f"payable:{e.subject}"):
-        moved += move(account, f"payable:{into}", currency, state.balances.get(account, currency))
+        moved += posting_pair(account, f"payable:{into}", currency, state.balances.get(account, currency))
     return moved
 
 
@@ -57,18 +57,18 @@ def _erased(state: State, e: Event) -> None:
     whole = people.same(e.subject)
     if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
-    money = open_money(state, e.subject, sent=state.staff.decisions)
-    if e.body.get("proposal") or (state.strict and (money or asks(state, e.subject))):
-        confirmed(state, e)
+    money = outstanding_amounts(state, e.subject, sent=state.staff.decisions)
+    if e.body.get("proposal") or (state.strict and (money or has_open_request(state, e.subject))):
+        require_proposal(state, e)
 
 
-def asks(state: State, pid: str) -> bool:
-    """Whether somebody waits for an answer, which an erasure would leave nobody to give to."""
+def has_open_request(state: State, pid: str) -> bool:
+    """True if a dispute of the contributor is unanswered; erasure would remove its recipient."""
     known, own = state.disputes, set(state.people.same(pid))
     return any(own & known.waiting(sid) for sid in known.found)
 
 
-def open_money(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:
+def outstanding_amounts(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:
     """Micro-units, held, payable or on their way, that an erasure would leave; not what no bank can move."""
     found = Counter[str]()
     known = state.payouts
@@ -78,13 +78,17 @@ def open_money(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:
                 found[known.heads[batch][0]] += payments[one].amount
         for account, currency, sid in state.balances.accounts(f"held:{one}", f"payable:{one}"):
             found[currency] += state.balances.get(account, currency, sid)
-    return {currency: amount for currency, amount in found.items() if floor_minor(max(amount, 0), currency)}
+    return {
+        currency: amount
+        for currency, amount in found.items()
+        if round_down_to_minor_unit(max(amount, 0), currency)
+    }
 
 
 def _contribution(state: State, e: Event) -> None:
     state.people.require(e.subject)
     _check_domain(state, e.body["domain"])
-    if place_id(e.body["source"]) != e.body["source"] or e.body["rows"] < 1:
+    if source_id(e.body["source"]) != e.body["source"] or e.body["rows"] < 1:
         raise IntegrityError("a contribution has a place and rows")
 
 
@@ -97,11 +101,11 @@ def _evidence(state: State, e: Event) -> None:
     body = e.body
     state.people.require(e.subject)
     one_of("kind of evidence", body["kind"], EVIDENCE)
-    one_of("voucher", body["vouched"], VOUCHED)
+    one_of("voucher", body["vouched"], ASSURANCE_SOURCES)
     # What is in the log stays there: a time that nobody can read would stop every later reading.
     for time in (body["at"], body["until"]):
         if time is not None:
-            moment(time)
+            parse_timestamp(time)
     if (body["vouched"] == "signature") != bool(body["key"]):
         raise IntegrityError("evidence with a signature names the key of it, and no other does")
     if not body["key"]:
@@ -125,7 +129,7 @@ def _scored(state: State, e: Event) -> None:
     state.people.require(e.subject)
     one_of("reputation source", body["source"], SOURCES)
     _check_domain(state, body["domain"])
-    moment(body["at"])
+    parse_timestamp(body["at"])
     if not 0 <= body["quality"] <= UNIT or not 1 <= body["rows"] <= body["of"]:
         raise InputError(f"a score has a quality of 0..{UNIT} and rows, got {body['quality']}")
     named = all(isinstance(item, str) for item in items)
@@ -138,7 +142,7 @@ def _scored(state: State, e: Event) -> None:
 
 
 def _taken(state: State, e: Event) -> None:
-    one_of("origin of records", e.body["what"], TAKEN_FROM)
+    one_of("origin of records", e.body["what"], RECORD_SOURCES)
 
 
 PEOPLE_RULES = {
@@ -146,11 +150,11 @@ PEOPLE_RULES = {
     kinds.MAPPED: _person_by_two,
     kinds.CHANGED: _person,
     kinds.PAYEE_SET: _person_by_two,
-    kinds.NAMED: _person_by_two,
+    kinds.REVIEWER_NAMED: _person_by_two,
     kinds.MERGED: _merged,
     kinds.ERASED: _erased,
     kinds.CONTRIBUTION: _contribution,
     kinds.EVIDENCE: _evidence,
     kinds.SCORED: _scored,
-    kinds.TAKEN: _taken,
+    kinds.RECORDS_SIGNED: _taken,
 }

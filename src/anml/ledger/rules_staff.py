@@ -2,23 +2,23 @@
 
 from anml.core.canonical import canonical, sha256
 from anml.core.checks import one_of
-from anml.core.curve import is_sound_key
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.identifiers import owner_id, staff_id
-from anml.core.signals.policy import KINDS as EVIDENCE_KINDS
-from anml.core.signals.track_record import DAY
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event, moment, seconds, stamp
+from anml.ledger.ed25519 import is_sound_key
+from anml.ledger.identifiers import key_owner_id, staff_id
+from anml.ledger.log import Event, format_timestamp, parse_timestamp, seconds
 from anml.ledger.state import State
+from anml.signals.policy import DEFAULT_LEVELS as EVIDENCE_KINDS
+from anml.signals.track_record import DAY
 
 # What a second person's step adds to what was proposed.
 _ADDED = ("proposal", "record", "account", "payee", "recovery")
-LONGEST_WAIT = 365
+MAX_WAIT_DAYS = 365
 # What nobody confirmed in this time is asked for again: who reads it then may know nothing of it.
-LAPSES_DAYS = 60
+PROPOSAL_EXPIRY_DAYS = 60
 
 
-def apart(state: State, first: str, e: Event, said: str) -> None:
+def require_different_people(state: State, first: str, e: Event, said: str) -> None:
     """An error unless two identities take the two parts, or the ledger says that one person keeps it."""
     if e.by == first and not state.staff.single_person:
         raise ConflictError(f"{e.by!r} {said}")
@@ -30,12 +30,12 @@ def second_person(state: State, first: str, e: Event, said: str) -> None:
     What somebody began who is no longer of the staff lapses: their key may be why they left, and whoever
     came back under another name would be the second person of their own step.
     """
-    apart(state, first, e, said)
+    require_different_people(state, first, e, said)
     if first in state.staff.members:
         state.staff.member(first)
 
 
-def confirmed(state: State, e: Event) -> None:
+def require_proposal(state: State, e: Event) -> None:
     """An error unless somebody else proposed exactly this."""
     number = e.body.get("proposal")
     if not number:
@@ -44,7 +44,7 @@ def confirmed(state: State, e: Event) -> None:
     same = (found.body["step"], found.subject, found.settlement) == (e.kind, e.subject, e.settlement)
     if not same or any(e.body.get(name) != value for name, value in found.body["body"].items()):
         raise IntegrityError(f"it is not what proposal {number} says")
-    if state.strict and seconds(e.at) > seconds(found.at) + LAPSES_DAYS * DAY:
+    if state.strict and seconds(e.at) > seconds(found.at) + PROPOSAL_EXPIRY_DAYS * DAY:
         raise ConflictError(f"proposal {number} is of {found.at[:10]} and has lapsed; propose it again")
     second_person(state, found.by, e, "proposed this; a second person must confirm it")
 
@@ -58,8 +58,8 @@ def _created(state: State, e: Event) -> None:
     spare = body.get("recovery")
     if spare and sound_key(spare) in (sound_key(body["founder_key"]), sound_key(body["public"])):
         raise IntegrityError("the key for recovery is the founder's or the log's")
-    if not 0 <= body["payee_wait_days"] <= LONGEST_WAIT:
-        raise InputError(f"new bank details wait 0 to {LONGEST_WAIT} days, got {body['payee_wait_days']}")
+    if not 0 <= body["payee_wait_days"] <= MAX_WAIT_DAYS:
+        raise InputError(f"new bank details wait 0 to {MAX_WAIT_DAYS} days, got {body['payee_wait_days']}")
 
 
 def _staff_added(state: State, e: Event) -> None:
@@ -77,7 +77,7 @@ def _staff_added(state: State, e: Event) -> None:
         raise IntegrityError("roles are sorted and named once")
     # The founder brings in the second person alone: there is nobody else to ask.
     if e.body["proposal"] or len(staff.members) > 1:
-        confirmed(state, e)
+        require_proposal(state, e)
 
 
 def _check_own(state: State, public: bytes) -> None:
@@ -89,7 +89,7 @@ def _check_own(state: State, public: bytes) -> None:
 
 
 def recovery_bytes(origin: str, name: str, public: str, prev: str) -> bytes:
-    """What the recovery key signs: whose key is replaced, by which, and at which place of the log."""
+    """Return the bytes that the recovery key signs: staff member, new key, and position in the log."""
     return b"anml-recovery/1\n" + canonical({"ledger": origin, "name": name, "public": public, "prev": prev})
 
 
@@ -98,7 +98,7 @@ def _staff_renewed(state: State, e: Event) -> None:
     staff.member(e.subject)
     _check_own(state, sound_key(body["public"]))
     if not body["recovery"]:
-        confirmed(state, e)
+        require_proposal(state, e)
         return
     if body["proposal"] or not staff.recovery:
         raise ConflictError("this ledger has no recovery key; two people renew the key of a third")
@@ -111,7 +111,7 @@ def _clock(state: State, e: Event) -> None:
     began = min((member.since for member in state.staff.members.values()), default="")
     if not min(began, state.at) <= e.at < state.at:
         raise ConflictError(f"the last entry is dated {state.at[:19]}Z, which is not ahead of {e.at[:19]}Z")
-    confirmed(state, e)
+    require_proposal(state, e)
 
 
 def _staff_removed(state: State, e: Event) -> None:
@@ -138,7 +138,7 @@ def _key_trusted(state: State, e: Event) -> None:
     if known := state.keys.known.get(e.subject):
         was = f"was revoked on {known.revoked[:10]}; make a new one" if known.revoked else ""
         raise ConflictError(f"the key {e.subject} {was or f'is registered for {known.owner!r}'}")
-    if owner_id(body["owner"]) != body["owner"]:
+    if key_owner_id(body["owner"]) != body["owner"]:
         raise IntegrityError(f"{body['owner']!r} is not how an owner is spelt")
     if state.staff.is_taken(public):
         raise ConflictError("this key signs for a member of staff or for the log; vouching needs its own")
@@ -147,11 +147,11 @@ def _key_trusted(state: State, e: Event) -> None:
     if body["owner"] in state.people.since and set(body["may"]) != {"self"}:
         raise InputError("a contributor's key vouches for nobody else: it may say 'self' only")
     for when in filter(None, (body["since"], body["until"])):
-        if stamp(moment(when)) != when:
+        if format_timestamp(parse_timestamp(when)) != when:
             raise IntegrityError(f"{when!r} is not how a time is spelt")
     if body["until"] is not None and body["until"] <= body["since"]:
         raise InputError(f"a key is valid until a time after {body['since']}, got {body['until']!r}")
-    confirmed(state, e)
+    require_proposal(state, e)
 
 
 def _key_revoked(state: State, e: Event) -> None:
@@ -165,7 +165,7 @@ def _key_revoked(state: State, e: Event) -> None:
 def _proposed(state: State, e: Event) -> None:
     step = e.body["step"]
     one_of("step for two people", step, kinds.TWO_PEOPLE)
-    wanted = {name: kind for name, kind in kinds.KINDS[step].fields.items() if name not in _ADDED}
+    wanted = {name: kind for name, kind in kinds.ENTRY_KINDS[step].fields.items() if name not in _ADDED}
     if fault := kinds.fields_fault(wanted, e.body["body"]):
         raise IntegrityError(f"a proposal of {step} {fault}")
     # Who confirms it reads the paper, and what is carried out goes by its hash: they are one.

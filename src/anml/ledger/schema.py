@@ -65,7 +65,7 @@ APPEND_ONLY = ("event", "posting", "document")
 ERASABLE = (person, person_key, person_document, alias)
 
 # What refuses changes on PostgreSQL.
-GUARD = " BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END "
+APPEND_ONLY_TRIGGER = " BEGIN RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'; END "
 
 
 def _guards(dialect: str) -> list[str]:
@@ -76,7 +76,10 @@ def _guards(dialect: str) -> list[str]:
             for table in APPEND_ONLY
             for verb in ("UPDATE", "DELETE")
         ]
-    refuse = f"CREATE OR REPLACE FUNCTION anml_append_only() RETURNS trigger LANGUAGE plpgsql AS $${GUARD}$$"
+    refuse = (
+        "CREATE OR REPLACE FUNCTION anml_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$${APPEND_ONLY_TRIGGER}$$"
+    )
     return [refuse] + [
         f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
         "FOR EACH STATEMENT EXECUTE FUNCTION anml_append_only()"
@@ -155,8 +158,22 @@ CREATE VIEW contributors_readable AS SELECT subject AS contributor,
   COUNT(*) FILTER (WHERE kind = 'contributor.erased') AS erased
   FROM event GROUP BY subject HAVING COUNT(*) FILTER (WHERE kind = 'contributor.registered') > 0
 """
-_SAID = ("kind", "issuer", "at", "until", "vouched", "scope", "key", "paper", "domain", "source", "quality",
-         "rows", "batch", "currency")  # fmt: skip
+_EVIDENCE_COLUMNS = (
+    "kind",
+    "issuer",
+    "at",
+    "until",
+    "vouched",
+    "scope",
+    "key",
+    "paper",
+    "domain",
+    "source",
+    "quality",
+    "rows",
+    "batch",
+    "currency",
+)
 
 
 def views(dialect: str) -> list[str]:
@@ -177,4 +194,8 @@ def views(dialect: str) -> list[str]:
     named = {"by": value("by"), "body": value("body"), "sort": f"substr(account, 1, {colon} - 1)",
              "holder": f"substr(account, {colon} + 1)", "amount": money("amount"),
              "total": money("SUM(amount)"), "pool": money(value("body", "pool"))}  # fmt: skip
-    return _VIEWS.format(**named, **{name: value("body", name) for name in _SAID}).strip().split(";\n")
+    return (
+        _VIEWS.format(**named, **{name: value("body", name) for name in _EVIDENCE_COLUMNS})
+        .strip()
+        .split(";\n")
+    )

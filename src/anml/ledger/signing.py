@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from anml.core.canonical import canonical, sha256
 from anml.core.errors import InputError, IntegrityError
-from anml.core.identifiers import staff_id
-from anml.core.signals.policy import KINDS
 from anml.ledger import keys
-from anml.ledger.log import Event, moment, stamp
-from anml.ledger.parts import Staff
+from anml.ledger.identifiers import staff_id
+from anml.ledger.log import Event, format_timestamp, parse_timestamp
+from anml.ledger.state_people import Staff
+from anml.signals.policy import DEFAULT_LEVELS
 
 FOLDER = "staff"
 
@@ -40,8 +40,8 @@ def signature(signer: Signer, message: bytes) -> str:
 
 
 @dataclass
-class Signers:
-    """Where people's keys are looked for: `file`, `folders`, then the agent; `name` acts by default."""
+class SignerLookup:
+    """Lookup of signing keys: `file`, `folders`, then the agent; `name` is the default actor."""
 
     folders: tuple[Path, ...] = ()
     file: Path | None = None
@@ -50,12 +50,12 @@ class Signers:
     _known: dict[bytes, Signer] = field(default_factory=dict)
 
     def acting(self, staff: Staff, by: str | None = None) -> str:
-        """Who acts: as named, here or by ANML_BY, or whose key alone is at hand of all of the staff."""
+        """Return the actor: as named here or in ANML_BY, else the owner of the only available key."""
         named = by if by is not None else self.name or os.environ.get("ANML_BY") or None
         if named is not None:
             return staff_id(named)
         if self.file:
-            # The file that was given signs, and nothing else; its password is asked for once.
+            # Only the provided key file signs; its password is requested once.
             own = from_file(self.file, self.password)
             self._known[own.public] = own
             could = [member.name for member in staff.active if member.public == own.public]
@@ -149,20 +149,20 @@ class Attestation(NamedTuple):
     properties: tuple[str, ...]
 
 
-def pae(kind: str, payload: bytes) -> bytes:
+def pre_authentication_encoding(kind: str, payload: bytes) -> bytes:
     """The bytes that are signed."""
     name = kind.encode()
     return b"DSSEv1 %d %b %d %b" % (len(name), name, len(payload), payload)
 
 
-def wrap(kind: str, payload: bytes, *signers: Signer) -> dict[str, Any]:
+def sign_envelope(kind: str, payload: bytes, *signers: Signer) -> dict[str, Any]:
     """Sign a payload into an envelope."""
-    message = pae(kind, payload)
+    message = pre_authentication_encoding(kind, payload)
     signed = [{"keyid": sha256(one.public)[:16], "sig": signature(one, message)} for one in signers]
     return {"payload": base64.b64encode(payload).decode(), "payloadType": kind, "signatures": signed}
 
 
-def unwrap(envelope: bytes, publics: Iterable[bytes], kind: str = INTOTO) -> tuple[bytes, bytes]:
+def open_envelope(envelope: bytes, publics: Iterable[bytes], kind: str = INTOTO) -> tuple[bytes, bytes]:
     """The payload and the key that signed it; an error unless one of `publics` did."""
     try:
         outer = json.loads(envelope)
@@ -173,7 +173,7 @@ def unwrap(envelope: bytes, publics: Iterable[bytes], kind: str = INTOTO) -> tup
         raise InputError("this is not a DSSE envelope: JSON with payload, payloadType, signatures") from None
     if named != kind:
         raise InputError(f"the envelope holds {named!r}, expected {kind!r}")
-    signed = pae(kind, payload)
+    signed = pre_authentication_encoding(kind, payload)
     for public in publics:
         if any(keys.verify(public, signature, signed) for signature in signatures):
             return payload, public
@@ -189,9 +189,13 @@ def attest(
 ) -> bytes:
     """A signed simple verification result about subjects given as name and SHA-256."""
     about = [{"name": name, "digest": {"sha256": value}} for name, value in subjects]
-    said = {"verifier": {"id": verifier}, "timeCreated": stamp(created), "properties": sorted(properties)}
+    said = {
+        "verifier": {"id": verifier},
+        "timeCreated": format_timestamp(created),
+        "properties": sorted(properties),
+    }
     statement = {"_type": STATEMENT, "subject": about, "predicateType": SVR, "predicate": said}
-    return canonical(wrap(INTOTO, canonical(statement), from_key(key))) + b"\n"
+    return canonical(sign_envelope(INTOTO, canonical(statement), from_key(key))) + b"\n"
 
 
 def read_attestation(payload: bytes) -> Attestation:
@@ -201,7 +205,7 @@ def read_attestation(payload: bytes) -> Attestation:
         kinds = (statement["_type"], statement["predicateType"])
         about, said = statement["subject"], statement["predicate"]
         subjects = tuple((str(item.get("name", "")), str(item["digest"]["sha256"])) for item in about)
-        verifier, created = str(said["verifier"]["id"]), moment(said["timeCreated"])
+        verifier, created = str(said["verifier"]["id"]), parse_timestamp(said["timeCreated"])
         found = Attestation(subjects, verifier, created, tuple(map(str, said["properties"])))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"the statement is not a simple verification result ({error})") from None
@@ -213,12 +217,12 @@ def read_attestation(payload: bytes) -> Attestation:
 # What a verifier can say in an attestation, and the kind of evidence it makes; two are for programs alone.
 PROPERTIES: dict[str, str] = {
     f"ANML_{kind.removeprefix('admin-').upper().replace('-', '_')}": kind
-    for kind in KINDS
+    for kind in DEFAULT_LEVELS
     if kind not in ("agreement", "signature-invalid")
 }
 
 # About all of somebody's work.
-EVERYTHING = "*"
+ANY_SUBJECT = "*"
 
 
 def batch_scope(batch: str) -> str:
@@ -227,18 +231,18 @@ def batch_scope(batch: str) -> str:
 
 
 def contributor_subject(pid: str) -> tuple[str, str]:
-    """How an attestation names a contributor."""
+    """Return the subject of an attestation about a contributor: name and digest."""
     return f"anml:contributor:{pid}", sha256(pid.encode())
 
 
 def check_envelope(envelope: bytes, public: bytes, e: Event) -> None:
     """An error unless the paper behind a record was signed by its key, and says what the record says."""
-    said, body = read_attestation(unwrap(envelope, [public])[0]), e.body
+    said, body = read_attestation(open_envelope(envelope, [public])[0]), e.body
     spoken = {PROPERTIES.get(name, "") for name in said.properties}
-    same = (said.verifier, stamp(said.created)) == (body["issuer"], body["at"])
+    same = (said.verifier, format_timestamp(said.created)) == (body["issuer"], body["at"])
     if not same or body["kind"] not in spoken:
         raise IntegrityError("the attestation behind it says something else")
-    scopes = {EVERYTHING if name == contributor_subject(e.subject)[0] else batch_scope(value)
+    scopes = {ANY_SUBJECT if name == contributor_subject(e.subject)[0] else batch_scope(value)
               for name, value in said.subjects}  # fmt: skip
     if body["scope"] not in scopes:
         raise IntegrityError("the attestation behind it is about something else")

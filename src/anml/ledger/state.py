@@ -5,31 +5,39 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import sqlalchemy as sa
 
-from anml.core import manifest
-from anml.core.canonical import Tree
+from anml.core.canonical import MerkleTree
 from anml.core.errors import ConflictError, InputError, IntegrityError
-from anml.core.identifiers import staff_id
-from anml.core.money import LARGEST
 from anml.ledger import keys, kinds
-from anml.ledger.log import Event, Posting, check_balanced, decode, moment, signed_bytes, stamp
-from anml.ledger.money_parts import Disputes, Payouts, Settlement, Settlements, read_manifest
-from anml.ledger.parts import Keys, Member, Payees, People, Proposals, Staff
-from anml.ledger.records import Balances, Credits, EvidenceLog, Holdings, ScoreLog, Trail, account_of
+from anml.ledger.identifiers import staff_id
+from anml.ledger.log import (
+    Event,
+    Posting,
+    check_balanced,
+    decode_event,
+    format_timestamp,
+    parse_timestamp,
+    signed_bytes,
+)
+from anml.ledger.records import AuditTrail, Balances, Credits, ErasableRows, EvidenceLog, ScoreLog, account_of
 from anml.ledger.schema import event
+from anml.ledger.state_money import Disputes, Payouts, Settlement, Settlements, read_manifest
+from anml.ledger.state_people import Contributors, Keys, Member, Payees, Proposals, Staff
+from anml.settlement import manifest
+from anml.settlement.money import MAX_MICRO
 
 P = TypeVar("P")
 POOL = "source:pool"
 # Accounts that never fall below zero; payables may, by a recorded reversal or with a person only.
 _NEVER_NEGATIVE = ("held:", "clearing:", "funding:", "paid:", "payable:")
 _CARRIES = (kinds.REVERSED, kinds.MERGED)
-_COVERED = {member for kind in kinds.KINDS.values() for member in kind.covers}
+_COVERED = {member for kind in kinds.ENTRY_KINDS.values() for member in kind.covers}
 # A rule refuses an entry, or says what money it moves; None where it moves none.
 Rule = Callable[["State", Event], list[Posting] | None]
 
 Credited = dict[str, tuple[int, dict[str, Any]]]
 
 
-class Owed(NamedTuple):
+class PendingCredits(NamedTuple):
     """Credits that an approval owes: they follow from its manifest, and come next."""
 
     sid: str
@@ -37,29 +45,29 @@ class Owed(NamedTuple):
     credits: Credited
     rest: int
 
-    def without(self, e: Event) -> "Owed | None":
-        """What is left to come after one entry of it; None where that was the last."""
+    def without(self, e: Event) -> "PendingCredits | None":
+        """Return the pending credits after one entry; None after the last."""
         self.credits.pop(e.subject, None)
         return self if e.kind != kinds.UNALLOCATED and (self.credits or self.rest) else None
 
 
 class State:
-    """What the log means up to its last entry."""
+    """State of the ledger after the last entry of the log."""
 
     def __init__(self, documents: Callable[[str], bytes | None]) -> None:
         self.documents = documents
         self.balances = Balances()
-        self.staff, self.people, self.keys = Staff(), People(), Keys()
+        self.staff, self.people, self.keys = Staff(), Contributors(), Keys()
         self.proposals, self.payees = Proposals(), Payees()
         self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
         self.credits, self.evidence, self.scores = Credits(), EvidenceLog(), ScoreLog()
-        self.trail, self.held = Trail(), Holdings()
+        self.trail, self.held = AuditTrail(), ErasableRows()
         self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}
         parts = self._parts.values()
-        self._followers = {kind: [part for part in parts if kind in part.KINDS] for kind in kinds.KINDS}
+        self._followers = {kind: [part for part in parts if kind in part.KINDS] for kind in kinds.ENTRY_KINDS}
         self.at = ""
         self.open: list[Event] = []
-        self.owed: Owed | None = None
+        self.owed: PendingCredits | None = None
         # Whether signatures name what they cover, as all do from the first that does.
         self.strict = False
         # Working credits out takes long; the hash of a manifest says all of it, so they are kept by that.
@@ -70,15 +78,19 @@ class State:
         return cast("P", self._parts[wanted])
 
     def credits_of(self, found: Settlement) -> Credited:
-        """What the manifest of a settlement credits."""
+        """Return the credits of a settlement's manifest."""
         if self._worked_out[0] != found.manifest:
             made = read_manifest(self.documents, found)
-            given = manifest.credits(made)
-            self._worked_out = (found.manifest, given, manifest.below(given, made["pool"], made["rate"]))
+            given = manifest.approval_credits(made)
+            self._worked_out = (
+                found.manifest,
+                given,
+                manifest.reduced_payouts(given, made["pool"], made["rate"]),
+            )
         return self._worked_out[1]
 
     def below(self, found: Settlement) -> dict[str, list[int]]:
-        """Who gets less in a settlement than their rows alone would be paid: amount, and by rows."""
+        """Contributors paid less in a settlement than by rows alone: amount, and amount by rows."""
         self.credits_of(found)
         return self._worked_out[2]
 
@@ -89,17 +101,17 @@ class State:
 
     def check(self, e: Event) -> list[Posting]:
         """The money that this entry moves; an error where it may not come next. Nothing is changed."""
-        if e.kind not in kinds.KINDS:
+        if e.kind not in kinds.ENTRY_KINDS:
             raise IntegrityError(f"there is no kind of entry {e.kind!r}")
-        if fault := kinds.body_fault(e.kind, e.body):
+        if fault := kinds.body_error(e.kind, e.body):
             raise IntegrityError(f"an entry of kind {e.kind} {fault}")
         if (e.seq == 1) != (e.kind == kinds.CREATED):
             raise IntegrityError("the first entry, and no other, makes the ledger")
-        if e.at != self.at and stamp(moment(e.at)) != e.at:
+        if e.at != self.at and format_timestamp(parse_timestamp(e.at)) != e.at:
             raise IntegrityError(f"{e.at!r} is not how a time is spelt")
         if e.at < self.at and e.kind != kinds.CLOCK:
             raise IntegrityError("it is older than the entry before it")
-        if self.owed is not None and e.kind not in kinds.OWED:
+        if self.owed is not None and e.kind not in kinds.REQUIRED_FOLLOW_UPS:
             raise IntegrityError(f"the credits of settlement {self.owed.sid} are not complete before it")
         if self.is_covered(e):
             if e.by or e.sig or e.first or e.root:
@@ -116,11 +128,11 @@ class State:
         return moved
 
     def is_covered(self, e: Event) -> bool:
-        """Whether an entry is signed for by a later one, or owed by an earlier one."""
-        return kinds.KINDS[e.kind].roles is None or (e.kind in _COVERED and not e.by)
+        """True if a later signature covers an entry, or an earlier entry requires it."""
+        return kinds.ENTRY_KINDS[e.kind].roles is None or (e.kind in _COVERED and not e.by)
 
     def signer(self, e: Event) -> Member:
-        """Who signs an entry, by name and role; the signature itself is not looked at."""
+        """Return the signer of an entry, checked by name and role; the signature is not verified here."""
         if not e.by:
             raise InputError("say who you are with --by: a staff identifier")
         if staff_id(e.by) != e.by:
@@ -129,7 +141,7 @@ class State:
             founder = keys.parse_public(e.body["founder_key"])
             return Member(e.body["founder"], founder, frozenset(kinds.ROLES), e.at)
         found = self.staff.member(e.by)
-        allowed = kinds.KINDS[e.kind].roles or ()
+        allowed = kinds.ENTRY_KINDS[e.kind].roles or ()
         if e.kind == kinds.PROPOSED:
             allowed = kinds.TWO_PEOPLE.get(e.body["step"], ())
         if not found.roles.intersection(allowed):
@@ -153,29 +165,31 @@ class State:
         if not self.is_covered(e):
             self.open = []
             self.strict = self.strict or bool(e.first)
-        elif e.kind not in kinds.OWED:
+        elif e.kind not in kinds.REQUIRED_FOLLOW_UPS:
             self.open.append(e)
         if e.kind == kinds.APPROVED:
             found = self.settlements.get(e.subject)
             credits = self.credits_of(found)
             self.disputes.below[found.id] = frozenset(self.below(found))
             rest = found.pool - sum(amount for amount, _ in credits.values())
-            self.owed = Owed(found.id, found.currency, dict(credits), rest) if credits or rest else None
-        elif e.kind in kinds.OWED and self.owed is not None:
+            self.owed = (
+                PendingCredits(found.id, found.currency, dict(credits), rest) if credits or rest else None
+            )
+        elif e.kind in kinds.REQUIRED_FOLLOW_UPS and self.owed is not None:
             self.owed = self.owed.without(e)
         self.at = e.at
         self.fold(e)
 
     def covering(self, seq: int) -> tuple[int, str]:
-        """What a signature on this entry covers: the first entry, and the root of those before its own."""
+        """Return the range that a signature on this entry covers: its first entry, and the Merkle root."""
         if not self.open:
             return seq, ""
-        return self.open[0].seq, Tree([one.hash for one in self.open]).root.hex()
+        return self.open[0].seq, MerkleTree([one.hash for one in self.open]).root.hex()
 
     def _check_covered(self, e: Event) -> None:
         """A signature covers what came before it without one, where it may, and says from where on."""
         for one in self.open:
-            if one.kind not in kinds.KINDS[e.kind].covers:
+            if one.kind not in kinds.ENTRY_KINDS[e.kind].covers:
                 raise IntegrityError(f"it does not sign for entry {one.seq}, {one.kind}")
         if (self.strict or e.first or e.root) and (e.first, e.root) != self.covering(e.seq):
             raise IntegrityError("who signed it did not sign for just the entries that it covers")
@@ -201,7 +215,7 @@ class State:
             if item.amount > 0:
                 continue
             left = self.balances.get(*account_of(item, e.settlement)) + item.amount
-            if item.account == POOL and left < -LARGEST:
+            if item.account == POOL and left < -MAX_MICRO:
                 raise InputError(f"the pool would give out more {item.currency} than 64 bits hold")
             carried = item.account.startswith("payable:") and e.kind in _CARRIES
             if left < 0 and item.account.startswith(_NEVER_NEGATIVE) and not carried:
@@ -212,7 +226,7 @@ class State:
 Where = State | sa.Connection
 
 
-def loaded(wanted: type[P], where: Where) -> P:
+def load_component(wanted: type[P], where: Where) -> P:
     """A part as the log leaves it."""
     if isinstance(where, State):
         return where.part(wanted)
@@ -220,7 +234,7 @@ def loaded(wanted: type[P], where: Where) -> P:
     rows = sa.select(event.c.entry, event.c.hash).where(event.c.kind.in_(made.KINDS)).order_by(event.c.seq)
     try:
         for row in where.execute(rows).all():
-            made.fold(decode(row.entry, row.hash))
+            made.fold(decode_event(row.entry, row.hash))
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise IntegrityError("the log holds what no ledger writes; run `anml ledger verify`") from None
+        raise IntegrityError("the log holds what no ledger writes; run `anml-ledger verify`") from None
     return cast("P", made)

@@ -8,24 +8,32 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
 
 from anml.core.errors import ConflictError, InputError
-from anml.core.identifiers import staff_id
 from anml.ledger import kinds, schema
-from anml.ledger.engine import check_file, connect, ledger_url, reading, refused, sqlite_path, transact
+from anml.ledger.engine import (
+    check_file,
+    connect,
+    database_error,
+    ledger_url,
+    reading,
+    run_transaction,
+    sqlite_path,
+)
+from anml.ledger.identifiers import staff_id
 from anml.ledger.keys import UNFINISHED, KeyRing, create_keys, create_signer, load_keys, public_text
-from anml.ledger.reading import Reading
-from anml.ledger.signing import FOLDER, Signers, from_file
-from anml.ledger.state import loaded
+from anml.ledger.reading import LedgerReader
+from anml.ledger.signing import FOLDER, SignerLookup, from_file
+from anml.ledger.state import load_component
 from anml.ledger.writer import Writer
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Clock = Callable[[], datetime]
-_MAKE = "make one with: anml ledger init"
+_MAKE = "make one with: anml-ledger init"
 
 
 def utc_now() -> datetime:
@@ -46,10 +54,10 @@ class Ledger:
     keys: KeyRing | None
     clock: Clock = utc_now
     new_id: Callable[[], str] = random_id
-    signers: Signers = field(default_factory=Signers)
+    signers: SignerLookup = field(default_factory=SignerLookup)
     entropy: Callable[[int], bytes] = os.urandom
     # The ledger as it was read and verified for the last transaction; nothing, or one.
-    memory: list[Reading] = field(default_factory=list, repr=False, compare=False)
+    memory: list[LedgerReader] = field(default_factory=list, repr=False, compare=False)
     dry_run: bool = False
 
     @property
@@ -59,15 +67,15 @@ class Ledger:
             raise InputError("this needs the ledger's keys; give their folder with --keys or ANML_KEYS")
         return self.keys
 
-    def remembered(self) -> Reading | None:
-        """What was read, then forgotten: a transaction that fails leaves nothing of itself behind."""
+    def remembered(self) -> LedgerReader | None:
+        """Return the cached reader and clear the cache, so that a failed transaction leaves no state."""
         return self.memory.pop() if self.memory else None
 
     def write(self, work: Callable[[Writer], T]) -> T:
         """Run `work` in one transaction; all of it counts, or none."""
         if self.dry_run:
             return self.rehearse(work)
-        return transact(self.engine, lambda connection: self._run(connection, work, kept=True))
+        return run_transaction(self.engine, lambda connection: self._run(connection, work, kept=True))
 
     def _run(self, connection: sa.Connection, work: Callable[[Writer], T], *, kept: bool) -> T:
         writer = Writer(connection, self)
@@ -95,14 +103,20 @@ class Ledger:
     def listed(self, wanted: type[T]) -> T:
         """A part of what the log means as the database says it, for lists that people look at."""
         with self.read() as connection:
-            return loaded(wanted, connection)
+            return load_component(wanted, connection)
 
     def close(self) -> None:
         """Give back the connections."""
         self.engine.dispose()
 
+    def __enter__(self) -> Self:
+        return self
 
-def written(step: Callable[Concatenate[Writer, P], T]) -> Callable[Concatenate[Ledger, P], T]:
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def as_transaction(step: Callable[Concatenate[Writer, P], T]) -> Callable[Concatenate[Ledger, P], T]:
     """A step of a transaction as one of its own: called with the ledger in place of the transaction."""
 
     @wraps(step)
@@ -113,7 +127,7 @@ def written(step: Callable[Concatenate[Writer, P], T]) -> Callable[Concatenate[L
 
 
 def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
-    """Where a ledger's keys lie: as given, by ANML_KEYS, or beside a SQLite file."""
+    """Return the folder of a ledger's keys: as provided, from ANML_KEYS, or next to a SQLite file."""
     if given or os.environ.get("ANML_KEYS"):
         return Path(given or os.environ["ANML_KEYS"])
     path = sqlite_path(url)
@@ -121,8 +135,8 @@ def keys_folder(url: sa.URL, given: str | Path | None = None) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Charter:
-    """What a ledger says of itself for good: waits, whom to appeal to, and the key that renews lost ones."""
+class LedgerSettings:
+    """Permanent settings of a ledger: waiting time, appeals contact, and recovery key."""
 
     founder: str = "founder"
     single_person: bool = False
@@ -133,7 +147,7 @@ class Charter:
 
 def create(
     url: str, keys: str | Path | None = None, origin: str = "anml-ledger", clock: Clock = utc_now,
-    charter: Charter | None = None, staff: Path | None = None, password: str = "",
+    charter: LedgerSettings | None = None, staff: Path | None = None, password: str = "",
 ) -> Ledger:  # fmt: skip
     """Make a new ledger: schema, keys, its founder (whose own key is in `staff`), and a first entry."""
     place = ledger_url(url)
@@ -142,7 +156,7 @@ def create(
         raise InputError("a ledger on a server needs a folder for its keys; give --keys or ANML_KEYS")
     if not origin.strip() or any(char in origin for char in " +\n") or not origin.isprintable():
         raise InputError(f"the name of a ledger has no spaces or plus signs, got {origin!r}")
-    charter = charter or Charter()
+    charter = charter or LedgerSettings()
     charter = replace(charter, founder=staff_id(charter.founder), appeals=charter.appeals.strip())
     if len(charter.appeals) > 200 or not charter.appeals.isprintable():
         raise InputError("where to appeal is one line of up to 200 letters")
@@ -151,11 +165,11 @@ def create(
     if path is not None:
         check_file(path, may_be_empty=True)
     own = (staff or staff_folder()) / f"{charter.founder}.pem"
-    signers, engine = Signers((own.parent,)), connect(place)
+    signers, engine = SignerLookup((own.parent,)), connect(place)
     if password:
         signers.password = lambda path: password
     try:
-        with refused(place), engine.begin() as connection:
+        with database_error(place), engine.begin() as connection:
             if schema.version(connection):
                 raise ConflictError(f"there is a ledger at {place.render_as_string()} already")
             ring = create_keys(folder, origin)
@@ -173,7 +187,7 @@ def create(
     return made
 
 
-def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: Path) -> None:
+def _initialise(connection: sa.Connection, made: Ledger, charter: LedgerSettings, own: Path) -> None:
     schema.create_all(connection)
     ring = made.ring
     connection.execute(sa.insert(schema.meta).values(name="origin", value=ring.origin))
@@ -190,15 +204,19 @@ def _initialise(connection: sa.Connection, made: Ledger, charter: Charter, own: 
 
 
 def staff_folder() -> Path:
-    """Where somebody's own keys lie: ANML_STAFF_KEYS, or a folder of their home."""
+    """Return the folder of a staff member's keys: ANML_STAFF_KEYS, or a folder in the home directory."""
     return Path(os.environ.get("ANML_STAFF_KEYS") or Path.home() / ".config" / "anml" / "staff")
 
 
 def open_ledger(
     url: str, keys: str | Path | None = None, clock: Clock = utc_now,
     new_id: Callable[[], str] = random_id, sign: Path | None = None, staff: Path | None = None,
+    by: str | None = None,
 ) -> Ledger:  # fmt: skip
-    """Open a ledger; `sign` is the key of who acts, else found in `staff`, last beside the ledger's own."""
+    """Open a ledger; a `with` block closes it.
+
+    `by` acts in it, with the key `sign`, else one found in `staff`, last beside the ledger's own.
+    """
     place = ledger_url(url)
     path = sqlite_path(place)
     if path is not None and not path.is_file():
@@ -210,7 +228,7 @@ def open_ledger(
         check_file(path)
     engine = connect(place)
     try:
-        with refused(place), reading(engine) as connection:
+        with database_error(place), reading(engine) as connection:
             found = schema.version(connection)
             if not found:
                 raise InputError(f"there is no ledger at {place.render_as_string()}; {_MAKE}")
@@ -222,4 +240,4 @@ def open_ledger(
         engine.dispose()
         raise
     folders = (staff or staff_folder(), *([folder / FOLDER] if folder else []))
-    return Ledger(engine, ring, clock, new_id, Signers(folders, sign))
+    return Ledger(engine, ring, clock, new_id, SignerLookup(folders, sign, by))

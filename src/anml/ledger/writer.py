@@ -6,9 +6,19 @@ import sqlalchemy as sa
 
 from anml.core.canonical import canonical, leaf_hash, sha256
 from anml.core.errors import ConflictError
-from anml.ledger import audit, checkpoint, kinds
-from anml.ledger.log import COLUMNS, GENESIS, Event, encode, moment, newest, signed_bytes, stamp
-from anml.ledger.reading import Reading
+from anml.ledger import checkpoint, kinds
+from anml.ledger import replay as audit
+from anml.ledger.log import (
+    COLUMNS,
+    GENESIS,
+    Event,
+    encode_event,
+    format_timestamp,
+    log_head,
+    parse_timestamp,
+    signed_bytes,
+)
+from anml.ledger.reading import LedgerReader
 from anml.ledger.schema import document, event, posting
 from anml.ledger.signing import signature
 from anml.ledger.state import State
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
     from anml.ledger.store import Ledger
 
 # Who takes a step, by their staff identifier; None is whoever acts here.
-By: TypeAlias = str | None
+Actor: TypeAlias = str | None
 
 
 class Writer:
@@ -25,19 +35,19 @@ class Writer:
 
     def __init__(self, connection: sa.Connection, ledger: "Ledger") -> None:
         self._connection, self.ledger, self.ring = connection, ledger, ledger.ring
-        seq, hashed, at = newest(connection)
+        seq, hashed, at = log_head(connection)
         # What nobody sealed must not be sealed by the next writer without a look.
-        checkpoint.check_sealed(connection, self.ring.public, self.ring.origin, (seq, hashed))
-        now = stamp(ledger.clock())
+        checkpoint.require_signed_head(connection, self.ring.public, self.ring.origin, (seq, hashed))
+        now = format_timestamp(ledger.clock())
         self._seq, self.prev = seq, hashed.hex() if seq else GENESIS
         self._began, self._clock = seq, now
         # A clock that was set back must not make the log run backwards.
         self.now = max(now, at)
-        self._ahead = self.now > stamp(moment(now) + audit.SKEW)
+        self._ahead = self.now > format_timestamp(parse_timestamp(now) + audit.MAX_CLOCK_SKEW)
         self._events: list[dict[str, Any]] = []
         self._postings: list[dict[str, Any]] = []
         self._verified = False
-        self.reading = ledger.remembered() or Reading(connection)
+        self.reading = ledger.remembered() or LedgerReader(connection)
         self.reading.connection = connection
         if seq and self.reading.head != hashed:
             self.verified()
@@ -45,16 +55,18 @@ class Writer:
 
     @property
     def state(self) -> State:
-        """What the log means up to its last entry."""
+        """State of the ledger after the last entry."""
         return self.reading.state
 
-    def verified(self) -> Reading:
+    def verified(self) -> LedgerReader:
         """The whole ledger, verified in this transaction, as steps over money, people and keys need it."""
         self.flush()
         if not self._verified:
             own = self._seq != self._began
-            audit.read(self._connection, self.ring.public, None, self.reading, own=own, ring=self.ring)
-            audit.check(self.reading, "written to")
+            audit.read_and_verify(
+                self._connection, self.ring.public, None, self.reading, own=own, ring=self.ring
+            )
+            audit.require_sound(self.reading, "written to")
             self._verified = self.state.strict = True
         return self.reading
 
@@ -64,7 +76,7 @@ class Writer:
         self.flush()
         return self._connection
 
-    def who(self, by: By) -> str:
+    def who(self, by: Actor) -> str:
         """One spelling of who acts; by default whoever acts here."""
         return self.ledger.signers.acting(self.state.staff, by)
 
@@ -87,7 +99,7 @@ class Writer:
         if by:
             signer = self.ledger.signers.find(by, self.state.signer(made).public)
             made = made._replace(sig=signature(signer, signed_bytes(made)))
-        entry = encode(made)
+        entry = encode_event(made)
         made = made._replace(hash=leaf_hash(entry))
         self.state.accept(made)
         self.reading.took(made)
@@ -104,7 +116,7 @@ class Writer:
         if self._ahead and not mends:
             raise ConflictError(
                 f"the last entry is dated {self.now[:19]}Z, and here it is {self._clock[:19]}Z; set this "
-                "clock, or where it is right, mend the ledger's with `anml ledger clock`"
+                "clock, or where it is right, mend the ledger's with `anml-ledger clock`"
             )
 
     @property
@@ -119,7 +131,7 @@ class Writer:
         if found is None:
             return None
         # A paper differs each time it is sealed, so only the rest is compared.
-        said = {name: value for name, value in found.body.items() if name not in kinds.PAPER}
+        said = {name: value for name, value in found.body.items() if name not in kinds.SEALED_DOCUMENT_FIELDS}
         same = (found.kind, found.subject, found.by) == (kind, subject, by)
         if not same or canonical(said) != canonical(body):
             raise ConflictError(
@@ -148,5 +160,5 @@ class Writer:
         self.state.finish()
         self.flush()
         if self.prev != GENESIS and (kept or self._seq == self._began):
-            checkpoint.seal(self._connection, self.ring, self._seq, self.prev)
+            checkpoint.sign_head(self._connection, self.ring, self._seq, self.prev)
             self.ledger.memory[:] = [self.reading]

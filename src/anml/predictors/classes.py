@@ -1,7 +1,7 @@
-"""What models that did not see a row say of its class: networks, a forest, logistic regression, Gaussians.
+"""Held-out class predictions: networks, a forest, logistic regression, Gaussians.
 
-Every predictor is cross-fitted on the same folds, with copies of a row and labels of one item in one fold.
-A large table is learned from a sample of its rows, and the rest is predicted by the models of all folds.
+Every predictor is cross-fitted on the same folds, with duplicate rows and labels of one item in one fold.
+For a large table, models are trained on a sample of its rows; all folds' models predict the other rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,35 +10,36 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats, Ints
-from anml.core.folds import held_out
-from anml.core.profile import Training
+from anml.core.folds import cross_fit_predictions
+from anml.core.profile import PredictorTraining
 from anml.core.progress import Progress
-from anml.gradients.crossfit import CrossFit, cross_fit, network_folds
-from anml.gradients.devices import current
-from anml.gradients.mlp import Networks, predict
-from anml.predictors.gaussians import MOVED, ClassGaussians, directions
+from anml.networks.backend import current_backend
+from anml.networks.crossfit import CrossFit, cross_fit, network_folds
+from anml.networks.mlp import softmax
+from anml.predictors.gaussians import SHIFT_GRID, ClassGaussians, directions
+from anml.predictors.logistic import Logistic
+from anml.predictors.trees import ExtraTrees
 
 # A predictor learns from so many rows at most: more of them hardly change what it predicts.
-MOST_ROWS = 20_000
+MAX_TRAINING_ROWS = 20_000
 # FeatureRows that settle the Gaussians; a column of fewer different values is a category.
-GAUSSIAN_ROWS, FEW_VALUES = 2_000, 8
+MAX_GAUSSIAN_ROWS, MIN_DISTINCT_VALUES = 2_000, 8
 # Folds of contributors: so many that contributors of one kind are seldom all held out together; and rows
 # that are enough to see whether the others' tell what theirs are.
-CONTRIBUTOR_FOLDS, CHECKED_ROWS = 8, 5_000
+CONTRIBUTOR_FOLDS, NEIGHBOUR_ROWS = 8, 5_000
+# Up to so many rows a forest and a regression on numpy take less time than scikit-learn takes to load.
+MAX_NUMPY_ROWS = 2_000
 # Share of the class prior in every prediction: no model is certain.
-UNSURE = 0.02
+SMOOTHING = 0.02
 
 Predictions = dict[str, Floats]
 
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """What predictors learn from: standardised features, labels, folds, and which rows are learned from."""
+    """Training data of predictors: standardised features, labels, folds, and training rows."""
 
     x: Floats
     y: Ints
@@ -47,13 +48,18 @@ class FeatureRows:
     training_rows: Ints
     groups: Ints | None
     copies: Ints | None
-    training: Training
+    training: PredictorTraining
     seed: int
 
     @property
     def folds(self) -> int:
-        """How many folds there are."""
+        """Number of folds."""
         return int(self.fold.max()) + 1
+
+    @property
+    def few(self) -> bool:
+        """True if the rows are too few to justify loading compiled models."""
+        return len(self.training_rows) <= MAX_NUMPY_ROWS
 
     def some(self, most: int) -> Ints:
         """So many of the rows that are learned from, at most."""
@@ -66,21 +72,21 @@ class FeatureRows:
 
     @cached_property
     def directions(self) -> tuple[Floats, Floats]:
-        """Where the rows lie, and the directions they spread in most."""
+        """Mean of the training rows and their principal directions."""
         return directions(self.x[self.training_rows])
 
 
-def rows_of(
-    x: Floats, y: Ints, classes: int, groups: Ints | None, training: Training, seed: int
+def make_feature_rows(
+    x: Floats, y: Ints, classes: int, groups: Ints | None, training: PredictorTraining, seed: int
 ) -> FeatureRows:
     """Deal rows to folds; of a large table, choose the rows that are learned from."""
     n = len(y)
     rng = np.random.default_rng(seed)
-    chosen = np.arange(n) if n <= MOST_ROWS else np.sort(rng.permutation(n)[:MOST_ROWS])
+    chosen = np.arange(n) if n <= MAX_TRAINING_ROWS else np.sort(rng.permutation(n)[:MAX_TRAINING_ROWS])
     some = None if groups is None else groups[chosen]
     fold = np.full(n, -1, dtype=np.int64)
     fold[chosen] = network_folds(y[chosen], "classification", some, training, len(chosen), seed)
-    if groups is not None and n > MOST_ROWS:
+    if groups is not None and n > MAX_TRAINING_ROWS:
         # A row whose copy was learned from is held out with that copy.
         of_group = np.full(int(groups.max()) + 1, -1, dtype=np.int64)
         of_group[groups[chosen]] = fold[chosen]
@@ -89,41 +95,42 @@ def rows_of(
 
 
 def network(
-    rows: FeatureRows, weight: Floats | None, start: Networks | None, progress: Progress | None
+    rows: FeatureRows, weight: Floats | None, start: Any, progress: Progress | None
 ) -> tuple[Floats, CrossFit]:
     """Networks that stop early, going on from `start` where there is one."""
-    inputs = torch.as_tensor(rows.x, dtype=torch.float32, device=current())
-    chosen = torch.as_tensor(rows.training_rows)
-    targets = torch.as_tensor(rows.y[rows.training_rows], dtype=torch.long, device=inputs.device)
+    chosen, backend = rows.training_rows, current_backend()
     fit = cross_fit(
-        inputs[chosen], targets, "classification", rows.classes, rows.groups, rows.training, rows.seed,
-        weight=None if weight is None else weight[rows.training_rows], start=start, progress=progress,
+        rows.x[chosen], rows.y[chosen], "classification", rows.classes, rows.groups, rows.training, rows.seed,
+        weight=None if weight is None else weight[chosen], start=start, progress=progress, backend=backend,
     )  # fmt: skip
     out = np.empty((len(rows.y), rows.classes))
-    out[rows.training_rows] = torch.log_softmax(fit.held_out.double(), dim=1).exp().cpu().numpy()
-    rest = np.delete(np.arange(len(rows.y)), rows.training_rows)
+    out[chosen] = softmax(fit.held_out)
+    rest = np.delete(np.arange(len(rows.y)), chosen)
     if len(rest):
-        each = predict(fit.folds, inputs[torch.as_tensor(rest, device=inputs.device)]).double()
-        said, fold = torch.softmax(each, dim=2).cpu().numpy(), rows.fold[rest]
+        inputs, _ = backend.as_data(rows.x[rest], rows.y[rest])
+        said, fold = softmax(backend.to_numpy(backend.predict(fit.folds, inputs))), rows.fold[rest]
         own = said[np.maximum(fold, 0), np.arange(len(rest))]
         out[rest] = np.where((fold < 0)[:, None], said.mean(axis=0), own)
-    return _unsure(out, rows.prior), fit
+    return _smooth(out, rows.prior), fit
 
 
 def forest(rows: FeatureRows, weight: Floats | None, fewest: int = 2) -> Floats:
     """Randomised trees, with at least so many rows in a leaf."""
 
     def make(fold: int) -> Any:
-        return ExtraTreesClassifier(
-            rows.training.trees, min_samples_leaf=fewest, random_state=rows.seed + fold
-        )
+        trees, seed = rows.training.trees, rows.seed + fold
+        if rows.few:
+            return ExtraTrees(rows.classes, trees, fewest, seed)
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        return ExtraTreesClassifier(trees, min_samples_leaf=fewest, random_state=seed)
 
     return _cross_fitted(make, rows, weight)
 
 
-def forest_without(rows: FeatureRows, who: Ints, weight: Floats | None) -> Floats:
+def forest_leave_contributor_out(rows: FeatureRows, who: Ints, weight: Floats | None) -> Floats:
     """The same trees, with all rows of a contributor held out together."""
-    some = rows.some(CHECKED_ROWS)
+    some = rows.some(NEIGHBOUR_ROWS)
     count = int(np.clip(len(np.unique(who[some])), 2, CONTRIBUTOR_FOLDS))
     order = np.random.default_rng(rows.seed).permutation(int(who.max()) + 1)
     return forest(replace(rows, training_rows=some, fold=order[who] % count), weight)
@@ -131,7 +138,15 @@ def forest_without(rows: FeatureRows, who: Ints, weight: Floats | None) -> Float
 
 def logistic(rows: FeatureRows, weight: Floats | None) -> Floats:
     """Logistic regression, on scaled features."""
-    return _cross_fitted(lambda _: LogisticRegression(C=0.1, max_iter=100, tol=1e-3), rows, weight)
+
+    def make(_: int) -> Any:
+        if rows.few:
+            return Logistic(rows.classes)
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
+
+    return _cross_fitted(make, rows, weight)
 
 
 def gaussians(rows: FeatureRows, weight: Floats | None) -> Floats:
@@ -153,26 +168,26 @@ class GaussianFit(NamedTuple):
     moved: float
 
 
-def class_gaussians(
-    rows: FeatureRows, weight: Floats | None = None, moves: Sequence[float] = MOVED
+def robust_class_gaussians(
+    rows: FeatureRows, weight: Floats | None = None, moves: Sequence[float] = SHIFT_GRID
 ) -> GaussianFit | None:
     """The likeliest class Gaussians over how far wrong samples were moved.
 
     None where Gaussians are no picture of the rows: classes of a few rows, or columns that are categories.
     """
-    some = rows.some(GAUSSIAN_ROWS)
+    some = rows.some(MAX_GAUSSIAN_ROWS)
     x, y = rows.x[some], rows.y[some]
-    if np.bincount(y, minlength=rows.classes).min() < 3 or not _measured(x):
+    if np.bincount(y, minlength=rows.classes).min() < 3 or not _is_continuous(x):
         return None
     counts = None if weight is None else weight[some]
     best = max((ClassGaussians(moved).fit(x, y, counts) for moved in moves), key=lambda fit: fit.likelihood)
     overlap = 1 - float(np.exp(best.parts(x).truth.max(axis=1)).mean())
     return GaussianFit(
-        _unsure(np.exp(best.labelled(rows.x, rows.y)), rows.prior), best.rate, overlap, best.moved
+        _smooth(np.exp(best.labelled(rows.x, rows.y)), rows.prior), best.rate, overlap, best.moved
     )
 
 
-def gaussians_likelihood(rows: FeatureRows, moved: float) -> float:
+def label_log_likelihood(rows: FeatureRows, moved: float) -> float:
     """Held-out log-likelihood of the labels, right or wrong, by class Gaussians."""
 
     class LabelGaussians(ClassGaussians):
@@ -183,10 +198,10 @@ def gaussians_likelihood(rows: FeatureRows, moved: float) -> float:
     return float(log_p[np.arange(len(rows.y)), rows.y].sum())
 
 
-def _measured(x: Floats) -> bool:
-    """Whether most columns are measurements: corners that categories make look like Gaussians far apart."""
+def _is_continuous(x: Floats) -> bool:
+    """True if most columns are continuous; encoded categories would look like separate Gaussians."""
     values = np.array([len(np.unique(column)) for column in x.T])
-    return bool((values > FEW_VALUES).sum() > (values > 1).sum() / 2)
+    return bool((values > MIN_DISTINCT_VALUES).sum() > (values > 1).sum() / 2)
 
 
 # Predictors that need no more than rows and weights; the network can also go on from an earlier fit.
@@ -205,17 +220,17 @@ def _cross_fitted(make: Callable[[int], Any], rows: FeatureRows, weight: Floats 
             return rows.prior
         counts = None if weight is None else np.maximum(weight[learn], 1e-3)
         model = make(fold).fit(rows.x[learn], rows.y[learn], sample_weight=counts)
-        return in_all_classes(model, rows.x[asked], rows.classes)
+        return expand_to_all_classes(model, rows.x[asked], rows.classes)
 
-    return _unsure(held_out(rows.fold, said, (rows.classes,), rows.training_rows), rows.prior)
+    return _smooth(cross_fit_predictions(rows.fold, said, (rows.classes,), rows.training_rows), rows.prior)
 
 
-def in_all_classes(model: Any, x: Any, classes: int) -> Floats:
+def expand_to_all_classes(model: Any, x: Any, classes: int) -> Floats:
     """Probabilities of all classes (n, classes), by a model that may not have seen each of them."""
     out = np.zeros((x.shape[0], classes))
     out[:, model.classes_] = model.predict_proba(x)
     return out
 
 
-def _unsure(probability: Floats, prior: Floats) -> Floats:
-    return np.asarray(np.log((1 - UNSURE) * probability + UNSURE * prior + 1e-9))
+def _smooth(probability: Floats, prior: Floats) -> Floats:
+    return np.asarray(np.log((1 - SMOOTHING) * probability + SMOOTHING * prior + 1e-9))

@@ -4,29 +4,27 @@ A copy in another fold confirms its original, however wrong both are. So copies 
 """
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from anml.core.checks import Floats, Ints
 
 # Nearer than this share of the usual distance to the nearest other row, two rows are copies.
-COPY = 0.25
+COPY_DISTANCE_RATIO = 0.25
 # Rows are compared where several random projections put them into one bin, in any of these tables.
 TABLES, PROJECTIONS = 3, 5
 # So many rows settle what is usual.
-SOME = 500
+DISTANCE_SAMPLE = 500
 # A bin wider than the reach of a copy by this factor seldom cuts one off.
-WIDER = 4.0
+SEARCH_WIDENING = 4.0
 
 
-def near_copies(x: Floats, rng: np.random.Generator) -> Ints:
+def near_duplicate_groups(x: Floats, rng: np.random.Generator) -> Ints:
     """Group of each row of standardised features: copies share one, any other row is alone in its own.
 
     Examples
     --------
     >>> x = np.random.default_rng(0).normal(size=(200, 5))
     >>> x[1] = x[0] + 0.01
-    >>> groups = near_copies(x, np.random.default_rng(0))
+    >>> groups = near_duplicate_groups(x, np.random.default_rng(0))
     >>> bool(groups[0] == groups[1]), len(np.unique(groups))
     (True, 199)
     """
@@ -34,11 +32,17 @@ def near_copies(x: Floats, rng: np.random.Generator) -> Ints:
     alone = np.arange(n)
     if n < 3 or x.shape[1] == 0:
         return alone
-    reach = COPY * _usual_distance(x, rng)
+    reach = COPY_DISTANCE_RATIO * _median_nearest_distance(x, rng)
     if reach <= 0:
         # Most rows have an equal: that says nothing of copying.
         return alone
     pairs = np.concatenate([_neighbours(x, reach, rng) for _ in range(TABLES)])
+    if not len(pairs):
+        return alone
+    # Slow to load, and most tables have no copies.
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
     graph = sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     groups = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
     # What a tenth of all rows share is a common kind of row, no copy.
@@ -46,10 +50,10 @@ def near_copies(x: Floats, rng: np.random.Generator) -> Ints:
     return np.asarray(np.unique(np.where(common, n + alone, groups), return_inverse=True)[1])
 
 
-def _usual_distance(x: Floats, rng: np.random.Generator) -> float:
+def _median_nearest_distance(x: Floats, rng: np.random.Generator) -> float:
     """Median distance of some rows to their nearest other row."""
-    asked = rng.permutation(len(x))[:SOME]
-    others = rng.permutation(len(x))[: 40 * SOME]
+    asked = rng.permutation(len(x))[:DISTANCE_SAMPLE]
+    others = rng.permutation(len(x))[: 40 * DISTANCE_SAMPLE]
     # Squared distances but for what is the same in a row; the nearest is then measured exactly.
     product = np.square(x[others]).sum(axis=1) - 2 * (x[asked] @ x[others].T)
     product[asked[:, None] == others] = np.inf
@@ -61,7 +65,7 @@ def _neighbours(x: Floats, reach: float, rng: np.random.Generator) -> Ints:
     """Pairs of rows within reach, among those next to each other in one bin of random projections."""
     directions = rng.normal(size=(x.shape[1], PROJECTIONS)) / np.sqrt(x.shape[1])
     place = x @ directions
-    width = WIDER * reach / np.sqrt(x.shape[1])
+    width = SEARCH_WIDENING * reach / np.sqrt(x.shape[1])
     bins = np.floor(place / width + rng.uniform(size=PROJECTIONS)).astype(np.int64)
     order = np.lexsort([place[:, 0], *bins.T])
     near = (np.diff(bins[order], axis=0) == 0).all(axis=1)

@@ -6,15 +6,19 @@ A model is `library:name`. Its library is imported only when it is used.
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
-import torch
 
 from anml.core.checks import Floats
-from anml.core.errors import InputError, UnsupportedError
+from anml.core.errors import AnmlError, InputError, UnsupportedError
+from anml.core.extras import require_extra
 from anml.core.progress import Progress, ticker
+from anml.gradients.devices import device_of
+
+if TYPE_CHECKING:
+    from torch import nn
 
 BATCH = 32
 
@@ -22,23 +26,25 @@ BATCH = 32
 Embed = Callable[[list[Any]], Any]
 
 
-class Named(NamedTuple):
+class Embedder(NamedTuple):
     """A function that embeds, and the name under which what it gives may be kept; None keeps nothing."""
 
     embed: Embed
     key: str | None
 
 
-def embedder(wanted: str | Embed, device: str = "cpu") -> Named:
+def load_embedder(wanted: str | Embed, device: str = "cpu") -> Embedder:
     """Find a model by name, or take a function; one with an attribute `cache_key` may be kept under it."""
     if callable(wanted):
-        return Named(wanted, getattr(wanted, "cache_key", None))
+        return Embedder(wanted, getattr(wanted, "cache_key", None))
     library, _, name = wanted.partition(":")
-    if library not in LIBRARIES or not name:
-        allowed = ", ".join(f"{each}:NAME" for each in LIBRARIES)
+    if library not in BACKENDS or not name:
+        allowed = ", ".join(f"{each}:NAME" for each in BACKENDS)
         raise InputError(f"embed must be a function or one of {allowed}, got {wanted!r}")
     try:
-        return Named(LIBRARIES[library](name, device), wanted)
+        return Embedder(BACKENDS[library](name, str(device_of(device))), wanted)
+    except AnmlError:
+        raise
     except ModuleNotFoundError as error:
         raise UnsupportedError(
             f"embed={wanted!r} needs the package {error.name}; install it, or give a function or embeddings"
@@ -49,16 +55,18 @@ def embedder(wanted: str | Embed, device: str = "cpu") -> Named:
 
 
 def _torchvision(name: str, device: str) -> Embed:
+    require_extra("torchvision", "images", f"embed='torchvision:{name}'")
     import torchvision
+    from torch import nn
 
     weights = torchvision.models.get_model_weights(name).DEFAULT
     model = torchvision.models.get_model(name, weights=weights)
     # What the classifier at the end is given.
     for last in ("fc", "classifier", "heads", "head"):
         if hasattr(model, last):
-            setattr(model, last, torch.nn.Identity())
+            setattr(model, last, nn.Identity())
             break
-    return _seen_by(model, weights.transforms(), device)
+    return _image_embedder(model, weights.transforms(), device)
 
 
 def _timm(name: str, device: str) -> Embed:
@@ -66,10 +74,12 @@ def _timm(name: str, device: str) -> Embed:
 
     model = timm.create_model(name, pretrained=True, num_classes=0)
     change = timm.data.create_transform(**timm.data.resolve_model_data_config(model), is_training=False)
-    return _seen_by(model, change, device)
+    return _image_embedder(model, change, device)
 
 
-def _seen_by(model: torch.nn.Module, change: Callable[[Any], Any], device: str) -> Embed:
+def _image_embedder(model: "nn.Module", change: Callable[[Any], Any], device: str) -> Embed:
+    import torch
+
     model.eval().to(device)
 
     def embed(images: list[Any]) -> Any:
@@ -80,22 +90,22 @@ def _seen_by(model: torch.nn.Module, change: Callable[[Any], Any], device: str) 
     return embed
 
 
-def _sentences(name: str, device: str) -> Embed:
+def _sentence_transformer(name: str, device: str) -> Embed:
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(name, device=device)
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
 
-LIBRARIES: dict[str, Callable[[str, str], Embed]] = {
+BACKENDS: dict[str, Callable[[str, str], Embed]] = {
     "torchvision": _torchvision,
     "timm": _timm,
-    "sentence-transformers": _sentences,
+    "sentence-transformers": _sentence_transformer,
 }
 
 
-def embedded(
-    named: Named, hashes: Sequence[str], read: Callable[[int], Any], cache: Path | None = None,
+def embed_cached(
+    named: Embedder, hashes: Sequence[str], read: Callable[[int], Any], cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Floats:  # fmt: skip
     """Vectors (n, dimensions) of contents by their hashes; equal contents are embedded once.
@@ -106,7 +116,7 @@ def embedded(
     path = None
     if cache is not None and named.key is not None:
         path = cache / f"{hashlib.sha256(named.key.encode()).hexdigest()[:24]}.npz"
-    kept = _kept(path)
+    kept = _read_cache(path)
     first = {digest: at for at, digest in reversed(list(enumerate(hashes)))}
     missing = sorted(at for digest, at in first.items() if digest not in kept)
     tick = ticker(progress, "embedding", len(missing))
@@ -123,7 +133,7 @@ def embedded(
     return np.stack([kept[digest] for digest in hashes])
 
 
-def _kept(path: Path | None) -> dict[str, Floats]:
+def _read_cache(path: Path | None) -> dict[str, Floats]:
     """Vectors by the hash of their content; none where the file is damaged, which is made anew."""
     if path is None or not path.is_file():
         return {}
@@ -135,7 +145,8 @@ def _kept(path: Path | None) -> dict[str, Floats]:
 
 
 def _checked(found: Any, count: int, before: dict[str, Floats]) -> Floats:
-    if isinstance(found, torch.Tensor):
+    # A tensor of torch, which may not be installed.
+    if hasattr(found, "detach"):
         found = found.detach().cpu().numpy()
     try:
         vectors = np.asarray(found, dtype=np.float64)

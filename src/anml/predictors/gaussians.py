@@ -9,8 +9,7 @@ believed decide where they lie.
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, special
-from sklearn.utils.extmath import randomized_svd
+from scipy import linalg
 
 from anml.core.checks import Floats, Ints
 
@@ -20,10 +19,10 @@ DIRECTIONS = 64
 # features depend on each other.
 STAGES = ((0.5, 12), (0.25, 60))
 # How far wrong samples may have been moved towards the class they are labelled as.
-MOVED = (0.0, 0.1, 0.2, 0.3)
+SHIFT_GRID = (0.0, 0.1, 0.2, 0.3)
 # Beforehand a tenth of the labels is wrong, with the weight of twenty; where wrong labels of a class come
 # from has the weight of two.
-WRONG, OF_LABELS, SOURCES = 0.1, 20.0, 2.0
+INITIAL_NOISE_RATE, NOISE_RATE_STRENGTH, SOURCE_PSEUDO_COUNT = 0.1, 20.0, 2.0
 
 
 class GaussianParts(NamedTuple):
@@ -40,7 +39,7 @@ class GaussianParts(NamedTuple):
     @property
     def label(self) -> Floats:
         """Log-probability of every label, right or wrong."""
-        return _normalised(np.logaddexp(self.right, special.logsumexp(self.wrong, axis=2)))
+        return _normalised(np.logaddexp(self.right, np.logaddexp.reduce(self.wrong, axis=2)))
 
 
 class ClassGaussians:
@@ -63,17 +62,21 @@ class ClassGaussians:
         counts = np.bincount(code, weight, classes) + 1e-3
         self.prior = np.log(counts / counts.sum())
         self.source = (1 - np.eye(classes)) / max(classes - 1, 1)
-        self.rate, right = 2 * WRONG, np.ones(len(y))
+        self.rate, right = 2 * INITIAL_NOISE_RATE, np.ones(len(y))
         for shrinkage, steps in STAGES:
             for _ in range(steps):
                 self._place(z, code, right * weight, shrinkage)
                 parts = self._parts(z)
                 from_ = parts.wrong[rows, code]
-                total = np.logaddexp(parts.right[rows, code], special.logsumexp(from_, axis=1))
+                wrong = np.logaddexp.reduce(from_, axis=1)
+                total = np.logaddexp(parts.right[rows, code], wrong)
                 before, right = right, np.exp(parts.right[rows, code] - total)
                 lost = weight * (1 - right)
-                self.rate = float((lost.sum() + WRONG * OF_LABELS) / (weight.sum() + OF_LABELS))
-                self._trace(special.softmax(from_, axis=1) * lost[:, None], code)
+                self.rate = float(
+                    (lost.sum() + INITIAL_NOISE_RATE * NOISE_RATE_STRENGTH)
+                    / (weight.sum() + NOISE_RATE_STRENGTH)
+                )
+                self._trace(np.exp(from_ - wrong[:, None]) * lost[:, None], code)
                 if np.abs(right - before).mean() < 1e-4:
                     break
         self.likelihood = float(weight @ total) - self._volume(z, weight)
@@ -92,10 +95,10 @@ class ClassGaussians:
         self.centres = linalg.solve_triangular(self.root, centres.T, lower=True).T
 
     def _trace(self, share: Floats, code: Ints) -> None:
-        """Which class the wrong samples of each label belong to; any alike where there are few."""
+        """Estimate the true class of wrong samples of each label; uniform if there are few."""
         classes = len(self.classes_)
         lost = np.stack([np.bincount(code, column, classes) for column in share.T], axis=1)
-        counts = lost + SOURCES * (1 - np.eye(classes)) / max(classes - 1, 1)
+        counts = lost + SOURCE_PSEUDO_COUNT * (1 - np.eye(classes)) / max(classes - 1, 1)
         self.source = counts / counts.sum(axis=1, keepdims=True)
 
     def _parts(self, z: Floats) -> GaussianParts:
@@ -113,7 +116,7 @@ class ClassGaussians:
         return GaussianParts(right + np.log1p(-self.rate), wrong + np.log(self.rate))
 
     def _volume(self, z: Floats, weight: Floats) -> float:
-        """What all classes share of the log density."""
+        """Compute the part of the log density that all classes share."""
         u = linalg.solve_triangular(self.root, z.T, lower=True)
         return float(0.5 * (np.square(u) @ weight).sum() + weight.sum() * np.log(np.diag(self.root)).sum())
 
@@ -136,13 +139,15 @@ class ClassGaussians:
 
 
 def directions(x: Floats) -> tuple[Floats, Floats]:
-    """Where the rows lie, and the directions that they spread in most."""
+    """Return the mean of the rows and their principal directions."""
     centre, varies = x.mean(axis=0), np.flatnonzero(x.std(axis=0) > 1e-9)
     if len(varies) <= DIRECTIONS:
         return centre, np.eye(x.shape[1])[:, varies]
+    from sklearn.utils.extmath import randomized_svd
+
     _, _, across = randomized_svd(x - centre, DIRECTIONS, random_state=0)
     return centre, np.asarray(across.T)
 
 
 def _normalised(logs: Floats) -> Floats:
-    return np.asarray(logs - special.logsumexp(logs, axis=1, keepdims=True))
+    return np.asarray(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))

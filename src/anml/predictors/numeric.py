@@ -7,16 +7,14 @@ is taken is the mean of them, weighted so that held-out labels lie closest to it
 import itertools
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.linear_model import RidgeCV
 
 from anml.core.checks import Floats, Ints
-from anml.core.folds import assign_folds, held_out
-from anml.predictors.spread import natural_spread
+from anml.core.folds import assign_folds, cross_fit_predictions
+from anml.predictors.spread import residual_scale
 
 FOLDS = 5
 # Weights of predictors in tenths: finer ones are within noise.
-TENTHS = 10
+WEIGHT_GRID_STEPS = 10
 
 
 def predict_numbers(
@@ -42,20 +40,22 @@ def predict_numbers(
     # Fewer things than folds: one mean for all.
     if k < FOLDS:
         mean = np.full(n, float(np.average(y, weights=trust)))
-        return mean, natural_spread(x, y - mean, np.zeros(n, dtype=np.int64), trust, seed)
+        return mean, residual_scale(x, y - mean, np.zeros(n, dtype=np.int64), trust, seed)
     fold = assign_folds(None, members, k, np.random.default_rng(seed))
     said = [_held_out(x, y, trust, fold, name, seed, trees) for name in ("forest", "ridge")]
-    mean = stacked(y, said if network is None else [*said, network], trust)
+    mean = stack_by_absolute_error(y, said if network is None else [*said, network], trust)
     # The spread often grows with the number itself.
-    return mean, natural_spread(np.column_stack([x, mean]), y - mean, fold, trust, seed, trees)
+    return mean, residual_scale(np.column_stack([x, mean]), y - mean, fold, trust, seed, trees)
 
 
-def misled_by(spread: Floats, x: Floats, y: Floats, weight: Floats, groups: Ints | None, seed: int) -> bool:
-    """Whether a linear model that counts rows by precision predicts held-out numbers worse.
+def precision_weighting_hurts(
+    spread: Floats, x: Floats, y: Floats, weight: Floats, groups: Ints | None, seed: int
+) -> bool:
+    """True if a linear model with precision weights predicts held-out numbers worse than without.
 
-    Where a model is right, both ways of counting estimate the same, and precision less noisily; where it is
-    too simple, it fits the quiet rows and leaves the others (DuMouchel and Duncan, JASA 1983). What
-    coefficients cost by chance, as Akaike has it, is no more than two of them in so many things.
+    If the model is correct, both estimates agree and precision weights reduce the variance. If it is
+    misspecified, precision weights fit the rows of low variance only (DuMouchel and Duncan, JASA 1983). The
+    tolerance is Akaike's penalty for the coefficients.
     """
     members = np.arange(len(y)) if groups is None else groups
     things = len(np.unique(members))
@@ -68,12 +68,12 @@ def misled_by(spread: Floats, x: Floats, y: Floats, weight: Floats, groups: Ints
     return bool(precise > plain * (1 + 2 * (x.shape[1] + 1) / things))
 
 
-def stacked(y: Floats, said: list[Floats], weight: Floats) -> Floats:
+def stack_by_absolute_error(y: Floats, said: list[Floats], weight: Floats) -> Floats:
     """The weighted mean of predictions that held-out labels lie closest to, by absolute error."""
     choices = [
-        np.array(share) / TENTHS
-        for share in itertools.product(range(TENTHS + 1), repeat=len(said))
-        if sum(share) == TENTHS
+        np.array(share) / WEIGHT_GRID_STEPS
+        for share in itertools.product(range(WEIGHT_GRID_STEPS + 1), repeat=len(said))
+        if sum(share) == WEIGHT_GRID_STEPS
     ]
     each = np.stack(said)
     best = min(choices, key=lambda share: float((weight * np.abs(y - share @ each)).sum()))
@@ -82,16 +82,19 @@ def stacked(y: Floats, said: list[Floats], weight: Floats) -> Floats:
 
 def _held_out(x: Floats, y: Floats, weight: Floats, fold: Ints, name: str, seed: int, trees: int) -> Floats:
     """Predictions of rows by a model that did not see their fold."""
+    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.linear_model import RidgeCV
+
     centre, spread = x.mean(axis=0), x.std(axis=0)
     scaled = (x - centre) / np.where(spread > 1e-12, spread, 1.0)
 
     def said(learn: Ints, asked: Ints, _: int) -> Floats:
         model = (
-            ExtraTreesRegressor(trees, min_samples_leaf=3, max_features=0.5, random_state=seed, n_jobs=1)
+            ExtraTreesRegressor(trees, min_samples_leaf=3, max_features=0.5, random_state=seed, n_jobs=None)
             if name == "forest"
             else RidgeCV(np.geomspace(1e-2, 1e4, 13))
         )
         model.fit(scaled[learn], y[learn], sample_weight=weight[learn])
         return np.asarray(model.predict(scaled[asked]))
 
-    return held_out(fold, said)
+    return cross_fit_predictions(fold, said)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from anml.annotators.params import ACCURACY_CONCENTRATION
 from anml.core.checks import Floats, Ints
-from anml.core.people.params import SKILL
 
 
 class Pooled(NamedTuple):
@@ -21,13 +21,13 @@ class Pooled(NamedTuple):
     likelihood: float
 
 
-def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pooled:
+def pool_predictions(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pooled:
     """Pool held-out log-probabilities (n, classes) of predictors; labels count by `weight`, or all alike.
 
     Examples
     --------
     >>> good, bad = np.log([[0.9, 0.1]] * 4), np.log([[0.5, 0.5]] * 4)
-    >>> pool([good, bad], np.zeros(4, dtype=int)).share.round(2)
+    >>> pool_predictions([good, bad], np.zeros(4, dtype=int)).share.round(2)
     array([1., 0.])
     """
     counts = np.ones(len(labels)) if weight is None else weight
@@ -44,19 +44,19 @@ def pool(each: list[Floats], labels: Ints, weight: Floats | None = None) -> Pool
 
 
 def _likelihood(p: Floats, labels: Ints, counts: Floats) -> Floats:
-    """How likely each label is by a predictor of the truth, with the confusion matrix that suits it.
+    """Likelihood of each label under a predictor of the true class, with a fitted confusion matrix.
 
-    A predictor that sees through wrong labels is not to blame for them.
+    The confusion matrix prevents a penalty for predictors that contradict wrong labels.
     """
     classes = p.shape[1]
-    # So many labels of a class are taken to be right beforehand, beside one that may be any.
-    usual = SKILL * np.eye(classes) + 1 / classes
+    # Dirichlet prior: correct labels get the concentration, and one pseudo-count is uniform.
+    usual = ACCURACY_CONCENTRATION * np.eye(classes) + 1 / classes
     matrix = usual / usual.sum(axis=1, keepdims=True)
     for _ in range(10):
         joint = p * matrix[:, labels].T
         belonging = joint * (counts / np.maximum(joint.sum(axis=1), 1e-12))[:, None]
         given = np.stack([np.bincount(labels, column, classes) for column in belonging.T])
         matrix = (given + usual) / (given + usual).sum(axis=1, keepdims=True)
-    # A row's own label does not vouch for itself.
+    # Leave-one-out: exclude the row's own label from the matrix.
     other = np.maximum((given + usual)[:, labels].T - belonging, 1e-12)
     return np.asarray((p * other / ((given + usual).sum(axis=1) - belonging)).sum(axis=1))

@@ -38,7 +38,7 @@ def one_by_one(layer: nn.Module, a: Tensor, d: Tensor) -> dict[str, Tensor]:
 
 
 def formed(read: Read, layer: nn.Module) -> dict[str, Tensor]:
-    """What a rule read, cut into the gradients of each parameter."""
+    """Split the result of a rule into the gradients of each parameter."""
     found: dict[str, Tensor] = {}
     for names, part in read.items():
         sizes = [layer.get_parameter(name).numel() for name in names]

@@ -56,7 +56,7 @@ def test_by_hand():
 
 
 def test_gradients_are_formed_only_when_they_are_asked_for():
-    """What is kept are the inputs and deltas, which a batch of pictures has room for."""
+    """Only inputs and deltas are stored, which fit into memory for a batch of images."""
     layer = made(nn.Conv2d(2, 64, 5, padding=2))
     a, d = normal(3, 2, 6, 6), normal(3, 64, 6, 6)
     part = conv(layer, a, d)["weight",]

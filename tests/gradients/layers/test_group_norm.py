@@ -5,7 +5,7 @@ import torch
 from layer_checks import assert_reads, made, normal
 from torch import nn
 
-from anml.gradients.layers.rules import group_norm, scaled
+from anml.gradients.layers.rules import group_norm, scale_and_shift
 
 
 @pytest.mark.parametrize("shape", [(3, 6), (3, 6, 5), (3, 6, 4, 5)])
@@ -28,7 +28,7 @@ def test_by_hand():
 def test_everything_behind_the_channels_is_summed():
     layer = nn.GroupNorm(1, 2)
     d = torch.ones(3, 2, 4, 5)
-    assert scaled(layer, d, d, range(2, 4))["bias",].formed().tolist() == [[20, 20]] * 3
+    assert scale_and_shift(layer, d, d, range(2, 4))["bias",].formed().tolist() == [[20, 20]] * 3
 
 
 def test_nothing_trained_is_nothing_read():

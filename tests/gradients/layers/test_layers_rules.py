@@ -1,11 +1,11 @@
-"""Which rule reads which layer: one law for every layer that has a rule."""
+"""Gradient rules: one property for every layer with a rule."""
 
 import pytest
 import torch
 from layer_checks import assert_reads, formed, made, normal
 from torch import nn
 
-from anml.gradients.layers.rules import LAYERS, readable
+from anml.gradients.layers.rules import LAYERS, is_supported
 
 # Adapters add layers of their libraries when they are imported, and test them themselves.
 BUILT_IN = {kind for kind in LAYERS if kind.__module__.startswith("torch.")}
@@ -39,7 +39,7 @@ def test_every_kind_has_an_example():
 class TestEveryLayer:
     def test_gradients_are_those_of_one_sample_at_a_time(self, kind):
         layer, a = example(kind)
-        assert readable(layer)
+        assert is_supported(layer)
         assert_reads(LAYERS[kind], layer, a)
 
     def test_lengths_and_products_are_those_of_formed_gradients(self, kind):
@@ -100,14 +100,14 @@ class TestEveryLayer:
     ids=str,
 )
 def test_whether_a_rule_reads_a_layer_as_it_is_set_up(layer, expected):
-    assert readable(layer) == expected
+    assert is_supported(layer) == expected
 
 
 def test_a_layer_derived_from_one_is_another_layer():
-    """What it does in its own forward pass nobody knows."""
+    """A derived layer may override the forward pass, so it has no rule."""
 
     class Own(nn.Linear):
         def forward(self, x):
             return super().forward(x) ** 2
 
-    assert not readable(Own(2, 2))
+    assert not is_supported(Own(2, 2))

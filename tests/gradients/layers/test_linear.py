@@ -6,7 +6,7 @@ from layer_checks import assert_reads, made, normal
 from torch import nn
 
 from anml.gradients.factors import LayerFactor, SequenceFactor
-from anml.gradients.layers.rules import linear, outer
+from anml.gradients.layers.rules import linear, weight_and_bias
 
 
 def test_by_hand():
@@ -40,6 +40,6 @@ def test_nothing_trained_is_nothing_read():
 def test_the_order_of_places_does_not_matter():
     a, d = normal(3, 5, 4), normal(3, 5, 2, seed=1)
     order = torch.tensor([3, 0, 4, 1, 2])
-    one, two = (outer(x, y, True, True)["weight", "bias"].formed()
+    one, two = (weight_and_bias(x, y, True, True)["weight", "bias"].formed()
                 for x, y in ((a, d), (a[:, order], d[:, order])))  # fmt: skip
     torch.testing.assert_close(one, two)

@@ -1,6 +1,6 @@
-"""Which rule reads which layer. A module of a user's own may be added here.
+"""Gradient rules by layer type. User-defined modules can be registered here.
 
-A rule takes a layer, what it was given (n, ...) and the loss's gradient at its output (n, ...).
+A rule takes a layer, its input (n, ...) and the gradient of the loss at its output (n, ...).
 """
 
 from collections.abc import Callable
@@ -11,37 +11,39 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anml.gradients.factors import (
-    FormedWhenNeeded,
+    GradientFactor,
     LayerFactor,
+    LazyGradient,
     LookupFactor,
-    Part,
     SequenceFactor,
     formed_part,
 )
 
 # Parts by the names of the layer's parameters that they cover, in the order in which they are formed.
-Read = dict[tuple[str, ...], Part]
+Read = dict[tuple[str, ...], GradientFactor]
 Rule = Callable[[nn.Module, Tensor, Tensor], Read]
 
 
-def trained(layer: nn.Module, name: str) -> bool:
-    """Whether a parameter is there and is trained."""
+def trainable_parameter(layer: nn.Module, name: str) -> bool:
+    """True if the layer has this parameter and it is trainable."""
     parameter = getattr(layer, name, None)
     return isinstance(parameter, nn.Parameter) and parameter.requires_grad
 
 
 def linear(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """Outer products of inputs and deltas, summed over the places of a sequence."""
-    return outer(a, d, trained(layer, "weight"), trained(layer, "bias"))
+    return weight_and_bias(a, d, trainable_parameter(layer, "weight"), trainable_parameter(layer, "bias"))
 
 
-def turned(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+def transposed_linear(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """The same where the weight lies the other way round (in x out), as in GPT-2's `Conv1D`."""
     a, d = (a, d) if d.dim() == 2 else (a.flatten(1, -2), d.flatten(1, -2))
-    return outer(d, a, trained(layer, "weight"), False) | outer(a, d, False, trained(layer, "bias"))
+    return weight_and_bias(d, a, trainable_parameter(layer, "weight"), False) | weight_and_bias(
+        a, d, False, trainable_parameter(layer, "bias")
+    )
 
 
-def outer(a: Tensor, d: Tensor, weight: bool, bias: bool) -> Read:
+def weight_and_bias(a: Tensor, d: Tensor, weight: bool, bias: bool) -> Read:
     """Parts of a weight (out x in) and a bias, or of that one of them that is trained."""
     if not weight:
         return {("bias",): formed_part(d.flatten(1, -2).sum(1) if d.dim() > 2 else d)} if bias else {}
@@ -55,9 +57,9 @@ def conv(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """A linear layer on every patch: grouped, dilated, strided, with any padding."""
     assert isinstance(layer, nn.Conv1d | nn.Conv2d)
     read: Read = {}
-    if trained(layer, "weight"):
-        read["weight",] = FormedWhenNeeded(a, d, partial(_over_patches, layer))
-    if trained(layer, "bias"):
+    if trainable_parameter(layer, "weight"):
+        read["weight",] = LazyGradient(a, d, partial(_over_patches, layer))
+    if trainable_parameter(layer, "bias"):
         read["bias",] = formed_part(d.flatten(2).sum(2))
     return read
 
@@ -90,35 +92,37 @@ def layer_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """Normalisation of each vector of a sample."""
     assert isinstance(layer, nn.LayerNorm)
     normal = functional.layer_norm(a, layer.normalized_shape, eps=layer.eps)
-    return scaled(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
+    return scale_and_shift(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
 
 
 def rms_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """The same without a mean."""
     assert isinstance(layer, nn.RMSNorm)
     normal = functional.rms_norm(a, list(layer.normalized_shape), eps=layer.eps)
-    return scaled(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
+    return scale_and_shift(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
 
 
 def group_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """Normalisation of each group of channels of a sample."""
     assert isinstance(layer, nn.GroupNorm)
-    return scaled(layer, functional.group_norm(a, layer.num_groups, eps=layer.eps), d, range(2, d.dim()))
+    return scale_and_shift(
+        layer, functional.group_norm(a, layer.num_groups, eps=layer.eps), d, range(2, d.dim())
+    )
 
 
 def batch_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     """Normalisation by running statistics: in evaluation mode samples do not mix."""
     assert isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d)
     normal = functional.batch_norm(a, layer.running_mean, layer.running_var, training=False, eps=layer.eps)
-    return scaled(layer, normal, d, range(2, d.dim()))
+    return scale_and_shift(layer, normal, d, range(2, d.dim()))
 
 
-def scaled(layer: nn.Module, normal: Tensor, d: Tensor, places: range) -> Read:
+def scale_and_shift(layer: nn.Module, normal: Tensor, d: Tensor, places: range) -> Read:
     """Parts of a scale and a shift: deltas times normalised inputs, and deltas, summed over the places."""
     return {
         (name,): formed_part((each.sum(tuple(places)) if places else each).flatten(1))
         for name, each in (("weight", normal * d), ("bias", d))
-        if trained(layer, name)
+        if trainable_parameter(layer, name)
     }
 
 
@@ -134,17 +138,17 @@ LAYERS: dict[type[nn.Module], Rule] = {
     nn.BatchNorm2d: batch_norm,
 }
 # Of packages that are not imported for it.
-NAMED: dict[str, Rule] = {"transformers.pytorch_utils.Conv1D": turned}
+LAYERS_BY_NAME: dict[str, Rule] = {"transformers.pytorch_utils.Conv1D": transposed_linear}
 
 
 def rule_of(layer: nn.Module) -> Rule | None:
     """The rule of a kind of layer, if there is one."""
     kind = type(layer)
-    return LAYERS.get(kind) or NAMED.get(f"{kind.__module__}.{kind.__name__}")
+    return LAYERS.get(kind) or LAYERS_BY_NAME.get(f"{kind.__module__}.{kind.__name__}")
 
 
-def readable(layer: nn.Module) -> bool:
-    """Whether a rule reads this layer as it is set up."""
+def is_supported(layer: nn.Module) -> bool:
+    """True if a rule supports this layer with its settings."""
     if isinstance(layer, nn.Embedding):
         return rule_of(layer) is not None and layer.max_norm is None and not layer.scale_grad_by_freq
     if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d):

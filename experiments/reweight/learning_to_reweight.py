@@ -1,0 +1,52 @@
+"""Learning to Reweight Examples: Ren, Zeng, Yang and Urtasun, ICML 2018."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anml.gradients.mlp import Networks
+from experiments.reweight import training
+from experiments.reweight.training import Reweighted, Schedule, TensorData
+
+
+def learning_to_reweight(
+    x: Any, y: Any, clean_x: Any, clean_y: Any, classes: int, plan: Schedule | None = None
+) -> Reweighted:
+    """Weigh each sample of a batch by how far its gradient agrees with that of clean data, then step.
+
+    A look-ahead step from weights of zero has that product as its derivative, so no second backward pass is
+    needed. Weights of a batch are cut at zero and sum to one. Its weakness: it needs clean data, and learns
+    no more than that data can tell.
+    """
+    how, rows, networks, adam, generator = training.setup_training(x, y, classes, plan)
+    clean = training.check_training_data("clean data", clean_x, clean_y, classes)
+    total, seen = torch.zeros(len(rows.y)), 0
+    for epoch in range(how.epochs):
+        for chosen in training.batches(len(rows.y), how, generator):
+            some = TensorData(rows.x[chosen], rows.y[chosen])
+            weight = agreement(networks, some, clean, classes).clamp_min(0.0)
+            weight = weight / weight.sum().clamp_min(1e-12)
+            adam.step(
+                some.x.unsqueeze(0), training.one_hot(some.y, classes).unsqueeze(0), weight.unsqueeze(0)
+            )
+            if epoch >= how.epochs // 2:
+                total[chosen] += weight * len(chosen)
+        seen += epoch >= how.epochs // 2
+    weights = (total / max(seen, 1)).double().numpy()
+    return Reweighted(networks, np.clip(weights / max(float(np.quantile(weights, 0.95)), 1e-12), 0.0, 1.0))
+
+
+def agreement(networks: Networks, some: TensorData, clean: TensorData, classes: int) -> Tensor:
+    """Inner product of each sample's gradient with the mean gradient of clean data, from layer factors."""
+    at = torch.full((1, len(clean.y)), 1 / len(clean.y))
+    held, pull = training.factors_of(networks, clean.x, training.one_hot(clean.y, classes).unsqueeze(0), at)
+    active, back = training.factors_of(
+        networks, some.x, training.one_hot(some.y, classes).unsqueeze(0), torch.ones(1, len(some.y))
+    )
+    found = torch.zeros(len(some.y))
+    for a, d, ca, cd in zip(active, back, held, pull, strict=True):
+        mean = torch.bmm(ca.transpose(1, 2), cd)
+        found += ((torch.bmm(a, mean) + cd.sum(dim=1, keepdim=True)) * d).sum(dim=2)[0]
+    return found

@@ -1,0 +1,171 @@
+"""From rows to `summary.json`: every figure with its interval and the paper's value, every verdict."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from anml.core.errors import InputError
+from anml.core.stats import mean_interval
+from experiments.claims import EXPECTED_BY_CHANCE, evaluate_claim, is_close_to_paper
+from experiments.expressions import NoRowsError, Results, interval
+from experiments.spec import Experiment, label_of, list_experiments
+from experiments.store import complete_rows, read_record, rows_file
+
+UNKNOWN = "a version that was not recorded"
+# Where rows of other seeds lie, in a folder of results: each in a folder named by its seed.
+SEEDS = "seeds"
+
+
+def load_results(experiment: Experiment, folder: Path) -> Results | None:
+    """Rows of an experiment, or None where it has not been run, or with other settings."""
+    rows = complete_rows(experiment, folder)
+    return None if rows is None else Results(experiment, rows)
+
+
+def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) -> dict[str, Any]:
+    """Sum up every experiment that has rows in a folder of results."""
+    entries, stale = [], []
+    known = list_experiments() if experiments is None else experiments
+    record = read_record(folder)["experiments"]
+    for experiment in known.values():
+        results = load_results(experiment, folder)
+        if results is not None:
+            made_by = record.get(experiment.name, {}).get("version", UNKNOWN)
+            entries.append({**describe(results), "version": made_by, "seeds": _held(experiment, folder)})
+        elif rows_file(experiment, folder).exists():
+            stale.append(experiment.name)
+    if not entries and not stale:
+        raise InputError(f"there are no rows under {folder}; use `python -m experiments run`")
+    counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
+    return {
+        "experiments": entries,
+        "stale": stale,
+        "claims_total": len(counted),
+        "claims_held": held_of(counted),
+        "claims_untold": sum(claim["holds"] is None for claim in counted),
+        "claims_by_chance": round(EXPECTED_BY_CHANCE * len(counted), 1),
+        "claims_apart": dict(Counter(c["apart"] for entry in entries for c in entry["claims"] if c["apart"])),
+    }
+
+
+def _held(experiment: Experiment, folder: Path) -> dict[str, int]:
+    """Count the claims that hold with the rows of every other seed."""
+    places = sorted(path for path in (folder / SEEDS).glob("*") if path.name.isdigit())
+    rows = {place.name: load_results(replace(experiment, seed=int(place.name)), place) for place in places}
+    return {seed: held_of(describe(each)["claims"]) for seed, each in rows.items() if each is not None}
+
+
+def held_of(claims: list[dict[str, Any]]) -> int:
+    """Count the claims that hold, without separate ones."""
+    return sum(claim["holds"] is True for claim in claims if not claim["apart"])
+
+
+def describe(results: Results) -> dict[str, Any]:
+    """One experiment's rows, claims and closeness."""
+    rows = list(_rows(results))
+    claims, unchecked = [], []
+    for claim in results.experiment.claims:
+        try:
+            claims.append(evaluate_claim(claim, results))
+        except NoRowsError:  # about a data set that was left out
+            unchecked.append(claim["text"])
+    notes = []
+    for note in results.experiment.notes:
+        with suppress(NoRowsError):  # what is about rows that are not there is not said
+            notes.append(results.said(note))
+    return {
+        "name": results.experiment.name,
+        "title": results.experiment.title,
+        "trials": results.rows["trial"].n_unique(),
+        "rows": rows,
+        "claims": claims,
+        "unchecked": unchecked,
+        "notes": notes,
+        "closeness": _closeness(rows),
+    }
+
+
+def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:
+    """The experiments of a room; `more` are one's own, or stand in for those of the same name.
+
+    The room `own` has none but those.
+    """
+    known = {} if room == "own" else list_experiments(room)
+    return {**known, **{experiment.name: experiment for experiment in more}}
+
+
+def write_summary(folder: Path, more: Sequence[Experiment] = (), room: str = "paper") -> dict[str, Any]:
+    """Write `summary.json` into a folder of results, and return it; `more` are experiments of one's own."""
+    summary = summarise(folder, known_experiments(room, more))
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n")
+    return summary
+
+
+def _rows(results: Results) -> Iterator[dict[str, Any]]:
+    experiment = results.experiment
+    # Whoever names columns of single methods alone has too many cells for more.
+    only = set(experiment.columns) if all("." in name for name in experiment.columns) else set()
+    for labels, _ in experiment.conditions():
+        place = dict(labels)
+        if any(value not in results.axes[axis] for axis, value in place.items()):
+            continue
+        for method in experiment.compared:
+            key = {**place, "method": method}
+            if not results.has(method, place):
+                continue
+            for metric in (name for name in experiment.metrics if not only or f"{method}.{name}" in only):
+                estimate = mean_interval(results.trials(f"{method}.{metric}", place))
+                yield _entry(experiment, key, metric, *estimate)
+            for metric, expression in experiment.derived.items():
+                if method in expression.get("methods", experiment.methods) and not expression.get("once"):
+                    yield _entry(
+                        experiment, key, metric, *interval(results.value(f"{method}.{metric}", place))
+                    )
+    for metric, expression in experiment.derived.items():
+        if expression.get("once"):
+            with suppress(NoRowsError):
+                entry = _entry(experiment, {}, metric, *interval(results.value(expression, {})))
+                yield {**entry, "unit": "%" if results.in_percent(expression) else ""}
+
+
+def _entry(
+    experiment: Experiment, key: dict[str, str], metric: str, ours: float, low: float, high: float
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"key": key, "metric": metric, "ours": _finite(ours)}
+    same = not (low < high)
+    entry.update(low=None if same else _finite(low), high=None if same else _finite(high), paper=None)
+    for printed in experiment.paper:
+        if metric in printed and _matches(experiment, printed, key):
+            entry["paper"] = printed[metric]
+            if printed.get("implied"):
+                entry["implied"] = True
+    return entry
+
+
+def _matches(experiment: Experiment, printed: Any, key: dict[str, str]) -> bool:
+    """Axes that the paper's entry does not name stand at their first value."""
+    if not key:
+        return "method" not in printed
+    first = {axis: values[0] for axis, values in experiment.vary.items()}
+    wanted = {axis: label_of(printed.get(axis, first[axis])) for axis in first}
+    return {**wanted, "method": printed.get("method")} == key
+
+
+def _closeness(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Of every metric that the paper prints: how many cells, and how many are near."""
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row["paper"] is not None and row["ours"] is not None:
+            of = found.setdefault(row["metric"], {"cells": 0, "near": 0})
+            of["cells"] += 1
+            of["near"] += is_close_to_paper(row["metric"], row["ours"], row["paper"])
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None

@@ -1,0 +1,44 @@
+"""`anml compare`: two runs side by side, as tables and one page. Heavy imports are inside."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anml.cli.options import arg, opt, resolve_run_folder
+from anml.cli.text import columns
+from anml.report.printable import sanitise
+
+PAGE = "comparison.html"
+
+
+def compare(
+    context: typer.Context,
+    before: Annotated[Path, arg("Folder of the earlier run.")],
+    after: Annotated[Path, arg("Folder of the later run, or latest.", callback=resolve_run_folder)],
+    out: Annotated[Path | None, opt("Folder for contributors.csv, rows.csv and comparison.html.")] = None,
+) -> None:
+    """Compare two runs."""
+    from anml.core.files import write_file
+    from anml.pipeline.compare_runs import compare_runs
+    from anml.pipeline.write import as_json, check_folder, write_frame
+    from anml.report.comparison import comparison_figures, comparison_page, comparison_sentences
+
+    if out is not None:
+        check_folder(out, PAGE)
+    found = compare_runs(before, after)
+    if out is not None:
+        write_frame(found.people, out / "contributors.csv")
+        write_frame(found.rows, out / "rows.csv")
+        write_file(out / PAGE, comparison_page(before.name, after.name, found))
+    if context.obj.json:
+        figures = {name: list(pair) for name, pair in found.figures.items()}
+        print(as_json({"figures": figures, "n_shared_rows": found.shared, "n_corrected": found.mended,
+                       "contributors": found.people.to_dicts(), "n_changed_rows": found.rows.height,
+                       "out": out and str(out)}))  # fmt: skip
+        return
+    for sentence in comparison_sentences(found):
+        print(sanitise(sentence))
+    print("\n".join(columns(("", "before", "after"), comparison_figures(found))))
+    if out is not None:
+        print(f"Report: {out / PAGE}")

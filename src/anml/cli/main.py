@@ -1,0 +1,81 @@
+"""The command tree of `anml`, and the errors of a user as one sentence."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from typer._completion_classes import completion_init
+
+from anml.cli import audit, compare, contributor, relabel, value
+from anml.cli.options import GlobalOptions, Json, Output, Quiet, opt
+from anml.core.errors import AnmlError
+
+
+def show_version(asked: bool) -> None:
+    """Print the version and stop."""
+    if asked:
+        from importlib.metadata import version
+
+        print(f"anml {version('attribution-native-ml')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="anml",
+    cls=GlobalOptions,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+Version = Annotated[bool, opt("Show the version.", "--version", is_eager=True, callback=show_version)]
+
+
+@app.callback(epilog="--json and --quiet go with every command. Records and payments: anml-ledger --help")
+def root(context: typer.Context, json: Json = False, quiet: Quiet = False, version: Version = False) -> None:
+    """Estimate which labels are wrong and how reliable each contributor is; weight rows accordingly."""
+    context.obj = Output(json, quiet)
+
+
+for command in (
+    audit.audit,
+    audit.train,
+    audit.predict,
+    relabel.relabel,
+    relabel.apply,
+    compare.compare,
+    contributor.contributor,
+    value.value,
+    audit.demo,
+):
+    app.command()(command)
+
+
+def run_program(program: Callable[..., object], name: str) -> None:
+    """Run a command line; an error of the user is one sentence and exit code 2."""
+    # Registers the shells of `_ANML_COMPLETE=source_bash anml`, without options of their own.
+    completion_init()
+    try:
+        program(prog_name=name)
+    except (AnmlError, RecursionError, UnicodeError, OSError) as error:
+        message = str(error)
+        if isinstance(error, RecursionError):
+            message = "the input is nested too deeply to be read"
+        elif isinstance(error, UnicodeError):
+            message = "a value holds bytes that are no text"
+        elif isinstance(error, OSError):
+            # A full disk or a folder without rights: no check of the input could find it earlier.
+            place = "" if error.filename is None else f": {error.filename}"
+            message = f"{error.strerror or error}{place}"
+        print(f"error: {message}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def main() -> None:
+    """Run `anml`."""
+    run_program(app, "anml")
+
+
+if __name__ == "__main__":
+    main()

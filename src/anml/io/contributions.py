@@ -1,0 +1,165 @@
+"""Result type of all export readers: rows (one per label), attestations about them, and warnings."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.io.file import InputFile
+from anml.io.plain import as_text
+
+# Columns that are there whatever the source, all of them text.
+ROW_COLUMNS = ("item", "contributor", "label", "time", "truth")
+EVIDENCE_COLUMNS = ("item", "contributor", "kind", "issuer", "at")
+# Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
+UNKNOWN_REVIEWER = "unknown reviewer"
+PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester")
+# Columns that a table made of an export may have beside its rows: what is known of the labels.
+KNOWN, REVIEWED, IS_TRUTH = "true_label", "reviewed", "is_ground_truth"
+# What the tool calls a label, where it has a name for each; and what `anml relabel` wrote beside the data.
+ANNOTATION, OWN_PREFIX = "annotation_id", "anml_"
+# Seconds that somebody spent on a label, as Label Studio calls them; shown, and nothing is judged by it.
+TIME_SPENT_COLUMN = "lead_time"
+MAJORITY = 0.5
+
+
+class Contributions(NamedTuple):
+    """Rows and evidence in the shape described above."""
+
+    source: str
+    rows: pl.DataFrame
+    evidence: pl.DataFrame
+    warnings: list[str]
+
+
+Found = Sequence[Mapping[str, Any]]
+# Columns, or a question, that a reader is told, by role.
+Chosen = dict[str, str | None]
+
+
+def assemble(source: str, rows: Found, evidence: Found = (), warnings: Iterable[str] = ()) -> Contributions:
+    """Order what a reader found: rows of nobody go, and where one account holds most rows it is said."""
+    if not rows:
+        raise InputError(f"no finished {source} label was found in this file")
+    frame = pl.from_dicts(list(rows), infer_schema_length=None)
+    missing = [pl.lit(None).alias(name) for name in ROW_COLUMNS if name not in frame.columns]
+    frame = frame.with_columns(missing).select(pl.col(ROW_COLUMNS).cast(pl.String), pl.exclude(ROW_COLUMNS))
+    said, every, frame = [*warnings], frame.height, frame.drop_nulls("contributor")
+    if frame.is_empty():
+        raise InputError("no row says who contributed it")
+    if nobody := every - frame.height:
+        said.append(f"{nobody} of {every} rows do not say who contributed them and were left out")
+    (name, count), *others = frame["contributor"].value_counts(sort=True).rows()
+    if others and count > MAJORITY * frame.height:
+        usual = "an importing account is often put in place of the people who did the work"
+        most = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
+        said.append(f"{most}: {usual}; see `anml-ledger map`")
+    proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE_COLUMNS, pl.String), orient="row")
+    # What is said of work that nobody did is said of nobody.
+    known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())
+    return Contributions(source, frame, proofs.filter(known.fill_null(False)), said)
+
+
+def last_reviews(evidence: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
+    """The last word on each label of a reviewer who `counts` and did not give it."""
+    kinds = ("review-accepted", "review-rejected", "fixed")
+    others = pl.col("issuer") != pl.col("contributor")
+    said = evidence.filter(pl.col("kind").is_in(kinds) & others & counts)
+    said = said.sort("at", nulls_last=False, maintain_order=True)
+    return said.unique(["item", "contributor"], keep="last", maintain_order=True)
+
+
+def export_records(file: InputFile) -> list[dict[str, Any]]:
+    """The tasks or records of an export in JSON."""
+    found = file.json
+    found = found.get("records", [found]) if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise InputError(f"{file.path.name} is not a list of tasks or records")
+    return found
+
+
+def as_object_list(value: Any, what: str) -> list[dict[str, Any]]:
+    """A list of objects inside an export, none where there is nothing; `what` names it for the message."""
+    found = value or []
+    if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
+        raise InputError(f"{what} must be a list of objects, got {str(value)[:40]!r}")
+    return found
+
+
+def as_object(value: Any, what: str) -> dict[str, Any]:
+    """An object inside an export, empty where there is nothing."""
+    found = value or {}
+    if not isinstance(found, dict):
+        raise InputError(f"{what} must be an object, got {str(value)[:40]!r}")
+    return found
+
+
+def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
+    """A time as UTC text; None where there is none or it cannot be read. Without a zone it is UTC."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, int | float):
+            moment = datetime.fromtimestamp(value, UTC)
+        else:
+            moment = value if isinstance(value, datetime) else _parsed(str(value).strip(), formats)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (OverflowError, OSError, ValueError):  # no time, or far outside the calendar
+        return None
+    # Not by strftime, which writes a year before 1000 with three digits, so that nobody can read it again.
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _parsed(text: str, formats: Sequence[str]) -> datetime:
+    for pattern in formats:
+        with suppress(ValueError):
+            return datetime.strptime(text, pattern)
+    return datetime.fromisoformat(text)
+
+
+def read_typed(path: Path, texts: Sequence[str], needed: Sequence[str] = ()) -> pl.DataFrame:
+    """A table with the columns `needed`, whose identifiers and labels (those of `texts` it has) are text."""
+    frame = InputFile(path).table.frame
+    for name in needed:
+        if name not in frame.columns:
+            raise InputError(f"{path.name} has no column {name!r}; it needs {', '.join(needed)}")
+    return frame.with_columns(as_text(frame[name]) for name in texts if name in frame.columns)
+
+
+def of_contributors(path: Path, column: str) -> dict[str, str | None]:
+    """A value of each contributor, as text, from a table with a column for it; everybody is named once."""
+    frame = read_typed(path, ("contributor", column), ("contributor", column))
+    if frame["contributor"].null_count():
+        raise InputError(f"{path.name} has a {column} that belongs to no contributor")
+    if frame["contributor"].n_unique() != frame.height:
+        raise InputError(f"{path.name} names a contributor twice")
+    return dict(frame.select("contributor", column).iter_rows())
+
+
+def scalar_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values of a record, under names that do not clash with ours."""
+    plain = {
+        # Whole numbers beyond 64 bits fit no column: they are names.
+        key: str(value) if isinstance(value, int) and abs(value) >= 2**63 else value
+        for key, value in values.items()
+        if isinstance(value, str | int | float | bool) and not key.startswith(OWN_PREFIX)
+    }
+    ours = (*ROW_COLUMNS, KNOWN, REVIEWED, IS_TRUTH, ANNOTATION, TIME_SPENT_COLUMN)
+    return {f"data_{key}" if key in ours else key: value for key, value in plain.items()}
+
+
+def label_text(value: Any) -> str | None:
+    """A label as text: a list of one is that one, other shapes are JSON with sorted keys."""
+    if value is None or value == [] or value == "":
+        return None
+    if isinstance(value, list):
+        if len(value) == 1:
+            return label_text(value[0])
+        if all(isinstance(item, str) for item in value):
+            value = sorted(value)
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,183 @@
+"""CSV, TSV and Excel: bytes to a frame, or one sentence on why not."""
+
+import csv
+import gzip
+import io
+import re
+import zipfile
+import zlib
+from collections import Counter
+
+import polars as pl
+
+from anml.core.errors import InputError
+from anml.core.extras import require_extra
+from anml.io.plain import to_frame
+
+# Spellings of "no value" that spreadsheets, R, SQL and UCI files write.
+MISSING = ("", "NA", "N/A", "nan", "NaN", "NULL", "null", "?")
+GZIP_MAGIC = b"\x1f\x8b"
+DECIMAL_COMMA = r"^[-+]?\d+(,\d+)?([eE][-+]?\d+)?$"
+BOOLEAN_TEXT = r"(?i)^(true|false)$"
+# A whole number that begins with a plus or a needless zero names something: 007 and 7 are two people.
+NON_NUMERIC_ID = r"^(\+|0\d)"
+
+
+def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
+    """Read CSV or TSV bytes, gzip-compressed or not; `shown` is how messages call the file."""
+    if data.startswith(GZIP_MAGIC):
+        most = max_uncompressed_size(len(data))
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                data = file.read(most + 1)
+        except (OSError, EOFError, zlib.error):
+            said = f"{shown} is a damaged or truncated gzip file"
+            raise InputError(f"{said}; compress or copy it again") from None
+        if len(data) > most:
+            why = f"{shown} unpacks to more than {most // 2**20:,} MiB"
+            raise InputError(f"{why}; unpack it first, or split it")
+    _check_text(data, shown)
+    if b"\n" not in data:  # line ends of old spreadsheets
+        data = data.replace(b"\r", b"\n")
+    names, separator = _names(data, shown, separator)
+    check_names(names, shown)
+    try:
+        texts = pl.read_csv(data, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        reason = _first_bad_line(data, separator, len(names))
+        raise InputError(f"{shown} is not well-formed CSV: {reason}") from None
+    if texts.width != len(names):  # a quote inside a name, which readers understand differently
+        raise InputError(f"{shown} is not well-formed CSV: quotes are out of place in the header line")
+    texts.columns = names
+    # Where a semicolon separates, a comma is often the decimal sign.
+    return to_frame([infer_types(series, separator == ";") for series in texts.get_columns()])
+
+
+def infer_types(texts: pl.Series, comma: bool = False) -> pl.Series:
+    """Texts without blanks around them; whole numbers, numbers or truth values where all of them are."""
+    stripped = texts.str.strip_chars()
+    bare = stripped.set(stripped.is_in(list(MISSING)).fill_null(False), None)
+    if bare.null_count() == len(bare):
+        return bare
+    for dtype in (pl.Int64, pl.Int128, pl.Float64):
+        if (read := bare.cast(dtype, strict=False)).null_count() == bare.null_count():
+            return bare if dtype.is_integer() and bare.str.contains(NON_NUMERIC_ID).any() else read
+    if bare.str.contains(BOOLEAN_TEXT).all():
+        return bare.str.to_lowercase() == "true"
+    if comma and bare.str.contains(DECIMAL_COMMA).all():
+        read = bare.str.replace(",", ".", literal=True).cast(pl.Float64)
+        # Two different texts that would become one number are names.
+        return read if read.n_unique() == bare.n_unique() else bare
+    return bare
+
+
+def header_separator(header: str, separator: str) -> str:
+    """Return the separator the header was written with: spreadsheets in many countries use a semicolon."""
+    if separator in header:
+        return separator
+    return next((other for other in (",", ";", "\t", "|") if other in header), separator)
+
+
+def check_names(names: list[str], shown: str) -> None:
+    """Refuse column names that occur twice."""
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        listed = ", ".join(repr(name) for name in twice[:5])
+        raise InputError(f"{shown} has column names that occur more than once: {listed}")
+
+
+def max_uncompressed_size(packed: int) -> int:
+    """Limit of the uncompressed size: 200 times the compressed size, within fixed bounds."""
+    return min(max(200 * packed, 64 * 2**20), 2 * 2**30)
+
+
+def _check_text(data: bytes, shown: str) -> None:
+    if not data.strip():
+        raise InputError(f"{shown} is empty; a header line and at least one row are needed")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        why = f"{shown} is not UTF-8 text (byte {data[error.start]:#04x} at offset {error.start})"
+        raise InputError(f"{why}; save it as UTF-8") from None
+    if "\x00" in text:
+        raise InputError(f"{shown} is not a text file (it has zero bytes); save it as CSV in UTF-8")
+
+
+def _names(data: bytes, shown: str, separator: str) -> tuple[list[str], str]:
+    # By a CSV reader and not by the first newline: a quoted name may hold a line break.
+    start = data[:1_000_000].decode("utf-8-sig", errors="ignore").lstrip("\r\n")
+    separator = header_separator(start.split("\n", 1)[0], separator)
+    try:
+        names = next(csv.reader(io.StringIO(start, newline=""), delimiter=separator))
+    except (csv.Error, StopIteration):
+        raise InputError(f"{shown} has no header line with the names of its columns") from None
+    return [name.strip() for name in names], separator
+
+
+def _first_bad_line(data: bytes, separator: str, width: int) -> str:
+    reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator, strict=True)
+    try:
+        for row in reader:
+            if len(row) > width:
+                return f"line {reader.line_num} has {len(row)} fields where the header has {width}"
+    except csv.Error as error:
+        return f"line {reader.line_num}: {error}"
+    return "quotes or line ends are out of place"
+
+
+ZIP_MAGIC = b"PK\x03\x04"
+# So many cells, empty ones among them, fit into the memory of a small machine.
+MAX_CELLS = 100_000_000
+
+
+def read_excel(data: bytes, shown: str) -> pl.DataFrame:
+    """Read the first sheet of an .xlsx file; `shown` is how messages call the file."""
+    if not data:
+        raise InputError(f"{shown} is empty; a header line and at least one row are needed")
+    if not data.startswith(ZIP_MAGIC):
+        raise InputError(f"{shown} is not an Excel workbook; save it as .xlsx or as CSV")
+    # polars reads workbooks with it.
+    require_extra("fastexcel", "excel", "an Excel file that is not saved as CSV")
+    _check_size(data, shown)
+    try:
+        frame = pl.read_excel(
+            io.BytesIO(data), sheet_id=1, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
+            raise_if_empty=False, infer_schema_length=1,
+        )  # fmt: skip
+    # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
+    except (Exception, pl.exceptions.PanicException):
+        raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
+    # A header of its own reading: polars gives names that occur twice a number.
+    names = ["" if each is None else str(each).strip() for each in frame.row(0)] if frame.height else []
+    if not any(names):
+        raise InputError(f"{shown} has no header line with the names of its columns in its first sheet")
+    check_names([name for name in names if name], shown)
+    kept = [at for at, name in enumerate(names) if name]
+    return to_frame([infer_types(frame[:, at][1:].cast(pl.String)).alias(names[at]) for at in kept])
+
+
+def _check_size(data: bytes, shown: str) -> None:
+    """Refuse a workbook that unpacks to far more than it is: the reader makes room up to the last cell."""
+    left = max_uncompressed_size(len(data))
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as book:
+            for part in book.namelist():
+                with book.open(part) as file:
+                    text = file.read(left + 1)
+                left -= len(text)
+                if left < 0:
+                    raise InputError(f"{shown} unpacks to far more than a workbook does; save it as CSV")
+                if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                    raise InputError(f"{shown} holds XML in UTF-16, as no spreadsheet has; save it as CSV")
+                width, height = 1, 1
+                for letters, digits in re.findall(rb"""\br=["']([A-Z]{1,8})([0-9]{1,9})["']""", text):
+                    number = 0
+                    for letter in letters:
+                        number = number * 26 + letter - 64
+                    width, height = max(width, number), max(height, int(digits))
+                if width * height > MAX_CELLS:
+                    far = f"cells up to row {height:,} and column {width:,}, more than {MAX_CELLS:,} in all"
+                    raise InputError(f"{shown} has {far}; delete what lies far out, or save it as CSV")
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError, zlib.error):
+        raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None

@@ -1,0 +1,1 @@
+"""From a run to money: drafted, approved, released, disputed, paid, and said in statements."""

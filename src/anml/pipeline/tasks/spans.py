@@ -1,0 +1,205 @@
+"""An audit of spans and boxes: the consensus, and the error rates of each contributor."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from anml.annotators.consensus import pool_posteriors_by_item
+from anml.annotators.spans import (
+    MIN_PROBABILITY,
+    count_errors,
+    non_overlapping_subset,
+    p_detection_guessing,
+    p_type_guessing,
+    type_confusion,
+)
+from anml.annotators.verdicts import MIN_ROWS_TO_FLAG, bayesian_fdr_set
+from anml.annotators.words import FLAGGED, RELIABLE
+from anml.core.checks import Array, Bools, Floats, as_codes
+from anml.core.progress import Progress
+from anml.core.stats import wilson
+from anml.core.text import pluralise
+from anml.io.tables import Table
+from anml.io.tasks.places import NO_SPAN
+from anml.io.tasks.types import SPANS, StructuredTask
+from anml.pipeline.audit import audit_table
+from anml.pipeline.request import Request
+from anml.pipeline.result import AuditResult, StructuredResult, with_columns_of
+
+# Fewer spans teach a model of their words nothing.
+MIN_WORDS = 50
+# A note on an error needs a rate above the first number, and above the second times the median.
+MIN_ERROR_RATE, MIN_RATE_RATIO = 0.2, 1.5
+NOTE_TEMPLATES = {
+    "miss_rate": "has a miss rate of {}",
+    "false_positive_rate": "has a false positive rate of {}",
+    "boundary_error_rate": "has a boundary error rate of {}",
+    "type_error_rate": "has a type error rate of {}",
+}
+
+
+class _Pass(NamedTuple):
+    """One audit of candidates: what it found, and the posterior of each candidate, nothing first."""
+
+    result: AuditResult
+    truth: Floats
+    types: list[str]
+
+
+def audit_spans_or_boxes(
+    table: Table, shape: StructuredTask, request: Request, progress: Progress | None
+) -> AuditResult:
+    """Audit candidates; `table` and `shape` are what `anml.io.tasks` makes of spans or boxes."""
+    frames = shape.frames
+    found = _pass(table, request, progress)
+    if "texts" in frames and frames["candidates"].height >= MIN_WORDS and request.predictions is None:
+        notes, words = found.result.notes, _by_words(table, shape, found)
+        found = _pass(table, replace(request, predictions=words), progress)
+        notes = [
+            *notes,
+            "the audit uses held-out predictions by a model of the words in and around each span",
+        ]
+        found = found._replace(result=replace(found.result, notes=notes))
+    people, guess = _people(table, shape, found, request.seed)
+    found = found._replace(result=_with_flags(found.result, people["contributor"].to_list(), guess))
+    people = with_columns_of(found.result, people)
+    consensus = _consensus(shape, found)
+    said = _summary_sentences(shape, consensus)
+    shaped = StructuredResult(shape.kind, shape.unit, {shape.kind: consensus}, said, frames)
+    return replace(found.result, contributors=people, structured=shaped)
+
+
+def _pass(table: Table, request: Request, progress: Progress | None) -> _Pass:
+    result, prepared, assessed = audit_table(table, request, progress=progress)
+    codes = table.frame["candidate"].to_numpy().astype(np.int64)[prepared.rows]
+    truth = pool_posteriors_by_item(assessed.belief.truth, np.unique(codes, return_inverse=True)[1])
+    order = [NO_SPAN, *(name for name in prepared.classes if name != NO_SPAN)]
+    if NO_SPAN not in prepared.classes:
+        # Everybody marked every place.
+        return _Pass(result, np.insert(truth, 0, 0.0, axis=1), order)
+    return _Pass(result, truth[:, [prepared.classes.index(name) for name in order]], order)
+
+
+def _by_words(table: Table, shape: StructuredTask, found: _Pass) -> Array:
+    """Held-out predictions of the words of each span, one row for each row of the table."""
+    from anml.predictors.spans import span_predictions
+
+    frames = shape.frames
+    spans = frames["candidates"].join(frames["texts"], on="document", how="left", maintain_order="left")
+    documents, _ = as_codes("document", spans["document"].to_numpy(), spans.height)
+    texts = spans["text"].fill_null("").to_list()
+    start, end = spans["start"].to_numpy(), spans["end"].to_numpy()
+    words = span_predictions(texts, start, end, documents, found.truth)
+    return np.asarray(words[table.frame["candidate"].to_numpy()][:, np.argsort(found.types)])
+
+
+def _consensus(shape: StructuredTask, found: _Pass) -> pl.DataFrame:
+    """Places that stay: the likeliest set without overlaps for spans, all that are likely otherwise."""
+    candidates = shape.frames["candidates"]
+    p = 1 - found.truth[:, 0]
+    kept: Bools = p > MIN_PROBABILITY
+    if shape.kind == SPANS and not shape.nested:
+        documents, _ = as_codes("document", candidates["document"].to_numpy(), candidates.height)
+        kept = non_overlapping_subset(
+            documents, candidates["start"].to_numpy(), candidates["end"].to_numpy(), p
+        )
+    types = np.array(found.types[1:], dtype=object)[found.truth[:, 1:].argmax(axis=1)]
+    share = found.truth[:, 1:].max(axis=1)
+    marked = shape.frames["marks"].group_by("candidate").agg(n_annotators=pl.len())
+    told = pl.DataFrame({"type": types.tolist(), "p_present": p.round(4), "p_type": share.round(4)})
+    frame = candidates.hstack(told).join(marked, on="candidate", how="left", maintain_order="left")
+    return frame.filter(pl.Series(kept)).drop("candidate", "item")
+
+
+def _people(table: Table, shape: StructuredTask, found: _Pass, seed: int) -> tuple[pl.DataFrame, Floats]:
+    """Error rates of each contributor, and the probabilities that its spans and types are guesses."""
+    frame = table.frame
+    who, names = as_codes("contributor", frame["contributor"].to_numpy(), frame.height)
+    codes = frame["candidate"].to_numpy().astype(np.int64)
+    label = np.array([found.types.index(name) for name in frame["label"]])
+    near, beside = frame["near"].to_numpy(), _p_overlapping_candidate(table, shape, found)[codes]
+    rows = (who, len(names), found.truth[codes], label, near, beside)
+    counts, rng = count_errors(*rows), np.random.default_rng(seed)
+    # Shares of what there is, or was marked, and of how many.
+    of = {
+        "miss_rate": (counts.missed, counts.there),
+        "false_positive_rate": (counts.invented, counts.marked),
+        "boundary_error_rate": (counts.shifted, counts.marked),
+        "type_error_rate": (counts.mistyped, counts.marked),
+    }
+    each = {name: np.clip(part / np.maximum(whole, 1e-9), 0, 1) for name, (part, whole) in of.items()}
+    notes = _notes({name: (each[name], whole) for name, (_, whole) in of.items()}, len(names))
+    blind, judged = p_detection_guessing(*rows)
+    # Fewer rows, or marks, than these accuse nobody.
+    guess = [blind * (judged >= MIN_ROWS_TO_FLAG)]
+    if len(found.types) > 2:
+        types = type_confusion(*rows[:4])
+        guess.append(p_type_guessing(types, rng) * (types.sum(axis=(1, 2)) >= MIN_ROWS_TO_FLAG))
+    people = pl.DataFrame({"contributor": names, **each, "notes": notes})
+    return people, np.max(guess, axis=0)
+
+
+def _with_flags(result: AuditResult, names: list[str], guess: Floats) -> AuditResult:
+    """Flag contributors whose detection, or whose types, are no better than guessing.
+
+    Contributors whose verdict on all labels is reliable are not flagged.
+    """
+    if result.disputed_share is not None:
+        return result
+    reliable = set(result.contributors.filter(pl.col("verdict") == RELIABLE)["contributor"])
+    guess = guess * np.array([name not in reliable for name in names])
+    told = dict(zip(names, bayesian_fdr_set(guess).tolist(), strict=True))
+    new = pl.col("contributor").replace_strict(told, default=False) & ~pl.col("verdict").is_in(FLAGGED)
+    word = pl.when(new).then(pl.lit(FLAGGED[0])).otherwise("verdict").alias("verdict")
+    people = result.contributors.with_columns(word)
+    first = people.sort(~pl.col("verdict").is_in(FLAGGED), maintain_order=True)
+    more = sum(1 - p for name, p in zip(names, guess, strict=True) if told[name])
+    return replace(result, contributors=first, expected_false_flags=result.expected_false_flags + float(more))
+
+
+def _p_overlapping_candidate(table: Table, shape: StructuredTask, found: _Pass) -> Floats:
+    """Probability that another candidate that overlaps each one is the true span."""
+    frame = table.frame.filter(pl.col("near")).select("candidate", "contributor")
+    marks = shape.frames["marks"].select("contributor", "document", other="candidate")
+    documents = shape.frames["candidates"].select("candidate", "document")
+    both = frame.join(documents, on="candidate").join(marks, on=["contributor", "document"])
+    p = 1 - found.truth[:, 0]
+    best = np.zeros(len(p))
+    one, other = both["candidate"].to_numpy(), both["other"].to_numpy()
+    if shape.kind == SPANS:
+        candidates = shape.frames["candidates"]
+        start, end = candidates["start"].to_numpy(), candidates["end"].to_numpy()
+        meets = (start[one] < end[other]) & (start[other] < end[one]) & (one != other)
+        one, other = one[meets], other[meets]
+    np.maximum.at(best, one, np.where(one == other, 0.0, p[other]))
+    np.maximum.at(best, other, np.where(one == other, 0.0, p[one]))
+    return best
+
+
+def _notes(rates: dict[str, tuple[Floats, Floats]], people: int) -> list[str]:
+    """Notes on errors that a contributor makes significantly more often than the others."""
+    said: list[list[str]] = [[] for _ in range(people)]
+    for name, (rate, whole) in rates.items():
+        low, _ = wilson(rate, np.maximum(whole, 1.0))
+        usual = float(np.median(rate[whole >= 1])) if (whole >= 1).any() else 0.0
+        for person in np.flatnonzero((low > MIN_ERROR_RATE) & (low > MIN_RATE_RATIO * usual) & (whole >= 10)):
+            said[person].append(NOTE_TEMPLATES[name].format(f"{rate[person]:.0%}"))
+    return ["; ".join(each) for each in said]
+
+
+def _summary_sentences(shape: StructuredTask, consensus: pl.DataFrame) -> list[str]:
+    frames, kind = shape.frames, shape.kind
+    documents = frames["seen"]["document"].n_unique()
+    unsure = int((consensus["p_type"] < 0.9).sum())
+    empty = documents - frames["candidates"]["document"].n_unique()
+    one = {"spans": "span", "boxes": "box"}[kind]
+    found = (
+        f"The consensus has {pluralise(consensus.height, one, kind)} in {pluralise(documents, 'document')}"
+    )
+    candidates = pluralise(frames["candidates"].height, "candidate")
+    said = [f"{found}, from {candidates} ({kind}.csv); {unsure:,} of them have p_type below 90%."]
+    if empty:
+        said.append(f"{pluralise(empty, 'document has', 'documents have')} no annotations.")
+    return said
