@@ -1,0 +1,1 @@
+"""Thirty conditions and five crowds, written apart from the annotator model for one final run."""
