@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from anml.gradients import fused, kernel
-from anml.gradients.factors import Factors, network_factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import initialise
+from anml.networks.factors import Factors, network_factors
 from anml.networks.mlp import LayerWidths
 
 SIZES = (32_768, 131_072, 581_012)

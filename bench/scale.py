@@ -16,9 +16,9 @@ import torch
 from anml.assessment.assess import Assessment, SampleInfo, SamplePolicy, assess
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PROFILES
-from anml.gradients.mlp import Data, initialise, train
+from anml.gradients.mlp import initialise
 from anml.gradients.threads import limit_threads
-from anml.networks.mlp import LayerWidths
+from anml.networks.mlp import LayerWidths, TrainingData, train
 from anml.signals.reputation import ColdStart
 from anml.signals.temporal import Decay
 from anml.weighting.weigh import RECIPES
@@ -48,7 +48,7 @@ def plain_training(x: Floats, y: Ints) -> float:
     n = len(y)
     some = max(1, min(50, 2_000_000 // n))
     networks = initialise(LayerWidths(COLUMNS, (64, 32), CLASSES), [0])
-    data = Data.shared(torch.as_tensor(x), torch.as_tensor(y), torch.ones(1, n))
+    data = TrainingData.shared(torch.as_tensor(x), torch.as_tensor(y), torch.ones(1, n))
     with limit_threads(1):
         train(networks, data, "classification", [0], epochs=1)
         start = time.perf_counter()

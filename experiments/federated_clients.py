@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Array, Floats, Ints
-from anml.gradients.mlp import Data, Networks, as_data, losses, predict, train
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import as_data
+from anml.networks.mlp import LayerWidths, NetworkBatch, TrainingData, losses, predict, train
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class LocalTraining:
 class Clients:
     """Rows of all clients, each a share of one data set, and the network that they train."""
 
-    data: Data
+    data: TrainingData
     shape: LayerWidths
 
     @classmethod
     def of(cls, x: Floats, y: Array, who: Ints, shape: LayerWidths) -> "Clients":
         """Deal rows out to their clients; `who` are codes from 0."""
         holds = torch.as_tensor(who == np.arange(int(who.max()) + 1)[:, None], dtype=torch.float32)
-        return cls(Data.shared(*as_data(x, y), holds), shape)
+        return cls(TrainingData.shared(*as_data(x, y), holds), shape)
 
     @property
     def count(self) -> int:
@@ -46,19 +46,19 @@ class Clients:
     def updates(self, start: Tensor, seeds: Sequence[int], how: LocalTraining | None = None) -> Array:
         """Train and return the updates (clients, parameters), from one model or one model per client."""
         how, begin = how or LocalTraining(), start.expand(self.count, -1)
-        networks = Networks(self.shape, begin.clone())
+        networks = NetworkBatch(self.shape, begin.clone())
         train(networks, self.data, "classification", seeds, epochs=how.epochs, batch=how.batch, lr=how.lr)
         return np.asarray((networks.flat - begin).numpy())
 
 
 def predicted(shape: LayerWidths, model: Tensor, x: Floats) -> Ints:
     """Classes that a model predicts."""
-    outputs = predict(Networks(shape, model.reshape(1, -1)), torch.as_tensor(x, dtype=torch.float32))
+    outputs = predict(NetworkBatch(shape, model.reshape(1, -1)), torch.as_tensor(x, dtype=torch.float32))
     return np.asarray(outputs[0].argmax(dim=1).numpy())
 
 
 def mean_loss(shape: LayerWidths, models: Tensor, x: Floats, y: Array) -> Floats:
     """Mean loss of each of some models (B, parameters)."""
-    outputs = predict(Networks(shape, models), torch.as_tensor(x, dtype=torch.float32))
+    outputs = predict(NetworkBatch(shape, models), torch.as_tensor(x, dtype=torch.float32))
     each = losses(outputs, torch.as_tensor(y, dtype=torch.long), "classification")
     return np.asarray(each.mean(dim=1).double().numpy())

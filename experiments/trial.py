@@ -13,11 +13,11 @@ from anml.core.checks import Floats
 from anml.core.profile import PROFILES
 from anml.core.types import Signals, Weighting
 from anml.gradients.backend import torch_backend
-from anml.gradients.factors import network_factors
 from anml.gradients.krum import krum_scores
-from anml.gradients.mlp import Data, Networks, as_data, initialise, predict, train
+from anml.gradients.mlp import as_data, initialise
 from anml.gradients.threads import limit_threads
-from anml.networks.mlp import LayerWidths
+from anml.networks.factors import network_factors
+from anml.networks.mlp import LayerWidths, NetworkBatch, TrainingData, predict, train
 from anml.networks.scoring import score
 from anml.signals.quality import krum_neighbours, scale_scores
 from anml.signals.temporal import Decay
@@ -62,7 +62,7 @@ Row = dict[str, Any]
 Place = tuple[int, tuple[Key, tuple[Setting, list[str]]]]
 
 TIERS = ("attacker", "novice", "intermediate", "expert")
-# Networks trained together: enough to keep the device busy, few enough to stay in a processor's cache.
+# NetworkBatch trained together: enough to keep the device busy, few enough to stay in a processor's cache.
 PROGRAM = {"cpu": 48, "cuda": 1024}
 
 
@@ -165,7 +165,7 @@ def score_cases(cases: Sequence[tuple[Setting, MethodInput]], device: str, clock
     return [known[name] for name in names]
 
 
-def _krum(job: Job, network: Networks, profile: str, device: str) -> TrialScores:
+def _krum(job: Job, network: NetworkBatch, profile: str, device: str) -> TrialScores:
     x, y = as_data(job.seen.x, job.seen.y, job.seen.task, device)
     factors = network_factors(network, x, y, job.seen.task)
     raw = krum_scores(factors, krum_neighbours(len(y), PROFILES[profile].k))
@@ -192,13 +192,13 @@ def train_jobs(jobs: Sequence[tuple[Case, Job]], device: str, clock: Clock) -> l
     return [measured_error(networks[name], case, device) for name, (case, _) in zip(names, jobs, strict=True)]
 
 
-def train_in_batches(jobs: Sequence[Job], device: str, clock: Clock, step: str) -> list[Networks]:
+def train_in_batches(jobs: Sequence[Job], device: str, clock: Clock, step: str) -> list[NetworkBatch]:
     """Train networks of the same shape and number of rows together, some at a time."""
     groups: dict[Any, list[int]] = {}
     for position, job in enumerate(jobs):
         key = (job.shape, len(job.rows), job.epochs, job.batch, job.seen.task, len(job.seen.y))
         groups.setdefault(key, []).append(position)
-    networks: list[Networks | None] = [None] * len(jobs)
+    networks: list[NetworkBatch | None] = [None] * len(jobs)
     size = 1 if clock.on else PROGRAM[torch.device(device).type]
     for positions in groups.values():
         for start in range(0, len(positions), size):
@@ -209,14 +209,14 @@ def train_in_batches(jobs: Sequence[Job], device: str, clock: Clock, step: str) 
     return [network for network in networks if network is not None]
 
 
-def _program(jobs: Sequence[Job], device: str) -> Networks:
+def _program(jobs: Sequence[Job], device: str) -> NetworkBatch:
     """Train some networks as one program; all have as many rows, so none depends on the others."""
     seeds = [job.seen.seed for job in jobs]
     networks = initialise(jobs[0].shape, seeds, device)
     every = {id(job.seen): job.seen for job in jobs}
     place = {name: position for position, name in enumerate(every)}
     tensors = [as_data(seen.x, seen.y, seen.task, device) for seen in every.values()]
-    data = Data(
+    data = TrainingData(
         torch.stack([x for x, _ in tensors]),
         torch.stack([y for _, y in tensors]),
         torch.tensor([place[id(job.seen)] for job in jobs], device=device),
@@ -227,7 +227,7 @@ def _program(jobs: Sequence[Job], device: str) -> Networks:
     return networks
 
 
-def measured_error(network: Networks, case: Case, device: str) -> float:
+def measured_error(network: NetworkBatch, case: Case, device: str) -> float:
     """Error rate in percent, or mean absolute error in the units of the labels."""
     truth = case.truth
     outputs = predict(network, torch.as_tensor(truth.x_test, dtype=torch.float32, device=device))[0]

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from anml.gradients.batches import Batch, GradientSettings
-from anml.gradients.factors import Factors
 from anml.gradients.modules import EXPLICIT_BYTES, exact_factors
+from anml.networks.factors import Factors
 
 
 def explicit_gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor, loss) -> torch.Tensor:

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from anml.core.checks import Bools, Floats
-from anml.gradients.mlp import Data, as_data, initialise, train
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import as_data, initialise
+from anml.networks.mlp import LayerWidths, TrainingData, train
 from experiments.cited.trials import SystemInput
 from experiments.federated_clients import predicted
 from experiments.measures import Measured, Outcome, Predict, of_labels, of_quality, of_test
@@ -66,7 +66,7 @@ def final_models(seen: SystemInput, kept: Sequence[Bools], setting: Setting) -> 
     different = dict(zip(names, kept, strict=True))
     shape = LayerWidths(seen.x.shape[1], setting.hidden, seen.classes)
     weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
-    data = Data.shared(*as_data(seen.x, seen.y), weight)
+    data = TrainingData.shared(*as_data(seen.x, seen.y), weight)
     seeds, trained = [seen.seed] * len(different), []
     for rate in GRID:
         networks = initialise(shape, seeds)

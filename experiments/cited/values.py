@@ -15,8 +15,10 @@ from anml.attribution.models import accuracy, linear_utility
 from anml.attribution.semivalues import banzhaf, beta_shapley, size_weights
 from anml.attribution.shared_rows import RowOwnership
 from anml.core.checks import Array, Floats, Ints
-from anml.gradients.factors import LayerFactor, network_factors
-from anml.gradients.mlp import Data, Networks, as_data, forward, initialise, predict, train
+from anml.gradients.factors import LayerFactor
+from anml.gradients.mlp import as_data, initialise
+from anml.networks.factors import network_factors
+from anml.networks.mlp import NetworkBatch, TrainingData, forward, predict, train
 from anml.signals.eigentrust import eigentrust
 from experiments.cited.rules import BATCH, RULES, CitedRound, federate, shape_of
 from experiments.cited.trials import SystemInput
@@ -119,7 +121,7 @@ def trak(seen: SystemInput, setting: Setting) -> Floats:
     seeds = [seen.seed + 31 * place for place in range(MODELS)]
     networks = initialise(shape, seeds)
     weight = torch.as_tensor(rng.uniform(size=(MODELS, len(y))) < HALF, dtype=torch.float32)
-    every = Data.shared(x, y, weight)
+    every = TrainingData.shared(x, y, weight)
     train(networks, every, "classification", seeds, epochs=setting.epochs, batch=setting.batch)
     projection = torch.as_tensor(
         rng.normal(size=(shape.parameters, PROJECTED)) / np.sqrt(PROJECTED), dtype=torch.float32
@@ -132,7 +134,7 @@ def trak(seen: SystemInput, setting: Setting) -> Floats:
 
 
 def _margins(
-    network: Networks, x: torch.Tensor, y: torch.Tensor, projection: torch.Tensor
+    network: NetworkBatch, x: torch.Tensor, y: torch.Tensor, projection: torch.Tensor
 ) -> tuple[Floats, Floats]:
     """Projected gradients of the log-odds of each label, and one minus its probability."""
     factors = network_factors(network, x, y, "classification")
@@ -151,7 +153,7 @@ def _activations(seen: SystemInput, setting: Setting) -> Floats:
     """Activations of the last hidden layer of the common network on its training rows."""
     x, y = as_data(seen.x, seen.y)
     network = initialise(shape_of(seen), [seen.seed])
-    every = Data.shared(x, y, torch.ones(1, len(y)))
+    every = TrainingData.shared(x, y, torch.ones(1, len(y)))
     train(network, every, "classification", [seen.seed], epochs=setting.epochs, batch=setting.batch)
     return np.asarray(forward(network, x)[-2][0].double().numpy())
 
@@ -173,7 +175,7 @@ def gtg_shapley(seen: SystemInput, setting: Setting) -> Floats:
 
         def worth(updates: Floats, at: CitedRound = at) -> Floats:
             models = at.model + torch.as_tensor(np.asarray(updates), dtype=torch.float32)
-            return accuracy(seen.root_y, predict(Networks(at.clients.shape, models), root).numpy())
+            return accuracy(seen.root_y, predict(NetworkBatch(at.clients.shape, models), root).numpy())
 
         rng = np.random.default_rng([seen.seed, at.number])
         total += gtg_of(at.updates, worth, at.clients.counts(), most=ORDERS, rng=rng).value

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Floats
-from anml.gradients.factors import Factors, materialised_factors
+from anml.gradients.factors import materialised_factors
 from anml.gradients.krum import krum_scores
+from anml.networks.factors import Factors
 from anml.signals.quality import scale_scores
 from anml.torch import checkpoint_quality, module_quality
 from anml.torch.data import samples_of
@@ -102,4 +103,4 @@ def _memory_bytes(trained: Trained, way: str) -> float:
     """Memory of the gradients of all samples during comparison, in MiB."""
     how = way if way in ("sketch", "last") else "exact"
     factors = _gradients(trained, how)
-    return len(factors) * sum(part.bytes_per_sample() for part in factors.layers) / 2**20
+    return float(len(factors) * sum(part.bytes_per_sample() for part in factors.layers) / 2**20)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Floats
-from anml.gradients.factors import Factors
-from anml.gradients.fused import k_smallest
 from anml.gradients.krum import krum_scores
+from anml.networks.factors import Factors
+from anml.networks.krum import k_smallest
 from anml.signals.quality import krum_neighbours
 
 # Fewer samples are compared with all others.
@@ -48,11 +48,11 @@ def cell_scores(factors: Factors, k: int, probes: int = 8, seed: int = 0) -> Flo
     order = own.argsort(stable=True)
     ends = torch.bincount(own, minlength=len(centres)).cumsum(0).tolist()
     cells = [order[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    found = norms.new_zeros(n)
+    scores: Tensor = norms.new_zeros(n)
     for cell, rows in enumerate(cells):
         if len(rows):
-            found[rows] = _in_cells(factors, norms, rows, _members(cells, next_to[cell], probes, k), k)
-    return found.double().cpu().numpy()
+            scores[rows] = _in_cells(factors, norms, rows, _members(cells, next_to[cell], probes, k), k)
+    return scores.double().cpu().numpy()
 
 
 def _members(cells: list[Tensor], order: Tensor, probes: int, k: int) -> Tensor:
@@ -65,4 +65,5 @@ def _members(cells: list[Tensor], order: Tensor, probes: int, k: int) -> Tensor:
 def _in_cells(factors: Factors, norms: Tensor, rows: Tensor, others: Tensor, k: int) -> Tensor:
     distance = factors.take(rows).distances(factors.take(others), norms[rows], norms[others]).clamp_min_(0)
     distance[rows.unsqueeze(1) == others] = torch.inf
-    return k_smallest(distance, min(k, len(others) - 1)).sum(1)
+    nearest: Tensor = k_smallest(distance, min(k, len(others) - 1))
+    return nearest.sum(1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Floats
-from anml.gradients.mlp import predict
+from anml.networks.mlp import predict
 from experiments.reweight import training
 from experiments.reweight.training import Adam, Reweighted, Schedule, TensorData
 

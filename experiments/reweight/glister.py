@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import in_range
-from anml.gradients.mlp import Networks, forward
+from anml.networks.mlp import NetworkBatch, forward
 from experiments.reweight.training import (
     Reweighted,
     Schedule,
@@ -50,7 +50,9 @@ def glister(
     return Reweighted(networks, counted / max(seen, 1))
 
 
-def greedy_subset(networks: Networks, rows: TensorData, clean: TensorData, classes: int, size: int) -> Tensor:
+def greedy_subset(
+    networks: NetworkBatch, rows: TensorData, clean: TensorData, classes: int, size: int
+) -> Tensor:
     """Greedy choice of `size` rows, a share of them in each round."""
     hidden, mine = _last_layer(networks, rows, classes)
     held, _ = _last_layer(networks, clean, classes)
@@ -73,7 +75,7 @@ def greedy_subset(networks: Networks, rows: TensorData, clean: TensorData, class
     return torch.cat(picked)
 
 
-def _last_layer(networks: Networks, rows: TensorData, classes: int) -> tuple[Tensor, Tensor]:
+def _last_layer(networks: NetworkBatch, rows: TensorData, classes: int) -> tuple[Tensor, Tensor]:
     """Inputs of the last layer, and the gradient at its outputs."""
     activations = forward(networks, rows.x)
     return activations[-2][0], torch.softmax(activations[-1][0], dim=1) - one_hot(rows.y, classes)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anml.gradients.mlp import Networks
+from anml.networks.mlp import NetworkBatch
 from experiments.reweight import training
 from experiments.reweight.training import Reweighted, Schedule, TensorData
 
@@ -38,7 +38,7 @@ def learning_to_reweight(
     return Reweighted(networks, np.clip(weights / max(float(np.quantile(weights, 0.95)), 1e-12), 0.0, 1.0))
 
 
-def agreement(networks: Networks, some: TensorData, clean: TensorData, classes: int) -> Tensor:
+def agreement(networks: NetworkBatch, some: TensorData, clean: TensorData, classes: int) -> Tensor:
     """Inner product of each sample's gradient with the mean gradient of clean data, from layer factors."""
     at = torch.full((1, len(clean.y)), 1 / len(clean.y))
     held, pull = training.factors_of(networks, clean.x, training.one_hot(clean.y, classes).unsqueeze(0), at)

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
-from anml.gradients.mlp import Networks, deltas, forward, initialise, layer_views, losses, predict
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths, NetworkBatch, deltas, forward, layer_views, losses, predict
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Schedule:
 class Reweighted(NamedTuple):
     """A network (or several, whose outputs are averaged), and how far each sample counted, in [0, 1]."""
 
-    networks: Networks
+    networks: NetworkBatch
     weights: Floats
 
     def predict(self, x: Any) -> Ints:
@@ -59,7 +59,7 @@ def check_training_data(what: str, x: Any, y: Any, classes: int) -> TensorData:
 
 def setup_training(
     x: Any, y: Any, classes: int, plan: Schedule | None, count: int = 1
-) -> tuple[Schedule, TensorData, Networks, "Adam", torch.Generator]:
+) -> tuple[Schedule, TensorData, NetworkBatch, "Adam", torch.Generator]:
     """Check the training data, and make different networks for it, their steps and their randomness."""
     how, rows = plan or Schedule(), check_training_data("training data", x, y, classes)
     shape = LayerWidths(int(rows.x.shape[1]), how.hidden, classes)
@@ -70,7 +70,7 @@ def setup_training(
 class Adam:
     """One step after another for one flat tensor of parameters."""
 
-    def __init__(self, networks: Networks, lr: float) -> None:
+    def __init__(self, networks: NetworkBatch, lr: float) -> None:
         self.networks, self.optimiser = networks, torch.optim.Adam([networks.flat], lr=lr)
 
     def step(self, x: Tensor, target: Tensor, weight: Tensor) -> None:
@@ -79,20 +79,20 @@ class Adam:
         self.optimiser.step()
 
 
-def gradient_of(networks: Networks, x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+def gradient_of(networks: NetworkBatch, x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
     """Gradient of the weighted sum of cross-entropies, (B, parameters)."""
     active, back = factors_of(networks, x, target, weight)
     gradient = torch.zeros_like(networks.flat)
     for (grad_w, grad_b), inputs, delta in zip(
         layer_views(networks.shape, gradient), active, back, strict=True
     ):
-        grad_w.copy_(torch.bmm(inputs.transpose(1, 2), delta))
+        grad_w.copy_(inputs.mT @ delta)
         grad_b.copy_(delta.sum(dim=1, keepdim=True))
     return gradient
 
 
 def factors_of(
-    networks: Networks, x: Tensor, target: Tensor, weight: Tensor
+    networks: NetworkBatch, x: Tensor, target: Tensor, weight: Tensor
 ) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs of every layer, and the gradient at its outputs, for soft targets."""
     activations = forward(networks, x)
@@ -110,6 +110,6 @@ def batches(n: int, plan: Schedule, generator: torch.Generator) -> list[Tensor]:
     return list(torch.split(torch.randperm(n, generator=generator), plan.batch))
 
 
-def loss_of(networks: Networks, rows: TensorData) -> Floats:
+def loss_of(networks: NetworkBatch, rows: TensorData) -> Floats:
     """Loss of each row for each network."""
     return np.asarray(losses(predict(networks, rows.x), rows.y, "classification").double().numpy())

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from anml.gradients.mlp import Networks, initialise, predict
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths, NetworkBatch, predict
 from experiments.federated_clients import Clients, LocalTraining, mean_loss, predicted
 
 pytestmark = pytest.mark.slow
@@ -80,7 +80,7 @@ def test_a_step_of_everybody_lowers_the_loss(clients):
 def test_losses_and_classes_are_those_of_torch():
     x, y, _ = rows()
     models = torch.stack([start(0), start(1)])
-    outputs = predict(Networks(SHAPE, models), torch.as_tensor(x, dtype=torch.float32))
+    outputs = predict(NetworkBatch(SHAPE, models), torch.as_tensor(x, dtype=torch.float32))
     expected = [float(functional.cross_entropy(each, torch.as_tensor(y))) for each in outputs]
     np.testing.assert_allclose(mean_loss(SHAPE, models, x, y), expected, rtol=1e-5)
     np.testing.assert_array_equal(predicted(SHAPE, models[0], x), outputs[0].argmax(1).numpy())

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from anml.gradients import krum
-from anml.gradients.factors import Factors, LayerFactor
+from anml.gradients.factors import LayerFactor
 from anml.gradients.krum import krum_scores
+from anml.networks.factors import Factors
 from experiments.kinds import run_block
 from experiments.spec import parse
 

@@ -5,13 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from anml.gradients.factors import (
-    LayerFactor,
-    formed_part,
-    materialised_factors,
-    network_factors,
-)
+from anml.gradients.factors import LayerFactor, formed_part, materialised_factors
 from anml.gradients.mlp import initialise
+from anml.networks.factors import network_factors
 from anml.networks.mlp import LayerWidths
 from formed_gradients import assert_same_distances, distances, explicit_gradients, module_factors, stack
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from anml.gradients import fused
-from anml.gradients.factors import Factors, LayerFactor, materialised_factors
+from anml.gradients.factors import LayerFactor, materialised_factors
 from anml.gradients.krum import krum_scores
+from anml.networks.factors import Factors
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
@@ -20,7 +21,8 @@ needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs tri
 INTERPRETED = """
 import numpy as np, torch
 from anml.gradients import fused
-from anml.gradients.factors import Factors, LayerFactor, explicit
+from anml.gradients.factors import LayerFactor, explicit
+from anml.networks.factors import Factors
 from anml.gradients.krum import krum_scores
 g = torch.Generator().manual_seed(0)
 n = 260

@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from anml.core.profile import Profile
-from anml.gradients import factors as torch_factors
 from anml.gradients import krum as torch_krum
 from anml.gradients import mlp as torch_mlp
-from anml.gradients.backend import to_numpy, torch_backend
+from anml.gradients.backend import torch_backend
 from anml.networks import factors, krum, mlp
 from anml.networks.backend import NUMPY
 from anml.networks.mlp import LayerWidths
@@ -32,7 +31,7 @@ def drawn(n, outputs, task):
 def both(shape):
     """Two networks with equal weights in double precision, on numpy and on torch."""
     flat = mlp.initialise(shape, [3, 4]).flat.astype(np.float64)
-    return mlp.NetworkBatch(shape, flat), torch_mlp.Networks(shape, torch.from_numpy(flat.copy()))
+    return mlp.NetworkBatch(shape, flat), mlp.NetworkBatch(shape, torch.from_numpy(flat.copy()))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 123_456, 2**32 - 1])
@@ -49,11 +48,6 @@ def test_a_seed_starts_the_network_that_torch_would_start(seed):
     )
 
 
-def test_rows_are_shuffled_alike():
-    found = torch_mlp.shuffled([5, 6], 9, 50, torch.device("cpu"))
-    np.testing.assert_array_equal(mlp.shuffled([5, 6], 9, 50), found.numpy())
-
-
 @pytest.mark.parametrize(("hidden", "outputs"), SHAPES)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 class TestAgreement:
@@ -62,8 +56,8 @@ class TestAgreement:
         x, y, weight = drawn(40, outputs, task)
         ours, theirs = both(LayerWidths(5, hidden, outputs))
         mlp.train(ours, mlp.TrainingData.shared(x, y, weight), task, [3, 4], epochs=1)
-        data = torch_mlp.Data.shared(*map(torch.from_numpy, (x, y, weight)))
-        torch_mlp.train(theirs, data, task, [3, 4], epochs=1)
+        data = mlp.TrainingData.shared(*map(torch.from_numpy, (x, y, weight)))
+        mlp.train(theirs, data, task, [3, 4], epochs=1)
         np.testing.assert_allclose(ours.flat, theirs.flat.numpy(), **TOLERANCE)
 
     def test_many_steps_in_batches(self, hidden, outputs, task):
@@ -71,8 +65,8 @@ class TestAgreement:
         x, y, weight = drawn(40, outputs, task)
         ours, theirs = both(LayerWidths(5, hidden, outputs))
         mlp.train(ours, mlp.TrainingData.shared(x, y, weight), task, [3, 4], epochs=10, batch=16)
-        data = torch_mlp.Data.shared(*map(torch.from_numpy, (x, y, weight)))
-        torch_mlp.train(theirs, data, task, [3, 4], epochs=10, batch=16)
+        data = mlp.TrainingData.shared(*map(torch.from_numpy, (x, y, weight)))
+        mlp.train(theirs, data, task, [3, 4], epochs=10, batch=16)
         np.testing.assert_allclose(ours.flat, theirs.flat.numpy(), **TOLERANCE)
 
     def test_factors_losses_and_krum_scores(self, hidden, outputs, task):
@@ -80,9 +74,7 @@ class TestAgreement:
         x, y, _ = drawn(60, outputs, task)
         ours, theirs = both(LayerWidths(5, hidden, outputs))
         mine = factors.network_factors(ours.pick([0]), x, y, task)
-        other = torch_factors.network_factors(
-            theirs.pick([0]), torch.from_numpy(x), torch.from_numpy(y), task
-        )
+        other = factors.network_factors(theirs.pick([0]), torch.from_numpy(x), torch.from_numpy(y), task)
         for layer, expected in zip(mine.layers, other.layers, strict=True):
             np.testing.assert_allclose(layer.a, expected.a.numpy(), **TOLERANCE)
             np.testing.assert_allclose(layer.d, expected.d.numpy(), **TOLERANCE)
@@ -117,7 +109,7 @@ def test_the_backend_keeps_data_and_networks_on_its_device():
     x, y = backend.as_data(np.ones((3, 2)), np.array([0, 1, 1]))
     assert (x.device.type, x.dtype, y.dtype) == ("cpu", torch.float32, torch.long)
     assert backend.initialise(LayerWidths(2, (), 2), [0]).flat.device.type == "cpu"
-    data = backend.shared_data(x, y, np.ones((1, 3), dtype=np.float32))
+    data = mlp.TrainingData.shared(x, y, np.ones((1, 3), dtype=np.float32))
     assert data.weight.device.type == "cpu"
-    assert to_numpy(x).dtype == np.float64
+    assert mlp.to_numpy(x).dtype == np.float64
     assert pickle.loads(pickle.dumps(backend)).name == backend.name == "torch on cpu"

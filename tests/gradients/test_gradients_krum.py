@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.gradients import krum
-from anml.gradients.factors import Factors, LayerFactor, materialised_factors
+from anml.gradients.factors import LayerFactor, materialised_factors
 from anml.gradients.krum import krum_scores
+from anml.networks import krum as networks_krum
+from anml.networks.factors import Factors
 from krum_sums import by_references, directly, with_outliers
 
 
@@ -37,7 +39,7 @@ def test_equals_the_direct_sum(n, d, k, seed):
 def test_stripes_of_rows_give_the_same(monkeypatch):
     points = np.random.default_rng(0).normal(size=(100, 4))
     whole = krum_scores(as_factors(points), 10)
-    monkeypatch.setattr(krum, "TILE_BYTES", 100 * 8 * 7)
+    monkeypatch.setattr(networks_krum, "TILE_BYTES", 100 * 8 * 7)
     monkeypatch.setattr(krum, "MAX_NEIGHBOURS", 0)
     np.testing.assert_allclose(krum_scores(as_factors(points), 10), whole, rtol=1e-12)
 
@@ -50,7 +52,10 @@ def test_each_pair_once_gives_the_same(n, k, side, repeated, seed):
     """Tiles above the diagonal serve rows and columns; ragged last tiles, and ties lose nothing."""
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 3, size=(n, 2)).astype(float) if repeated else rng.normal(size=(n, 3))
-    with mock.patch.multiple(krum, TILE_BYTES=1, TILE_SIZE={"cpu": side}):
+    with (
+        mock.patch.object(networks_krum, "TILE_BYTES", 1),
+        mock.patch.object(krum, "TILE_SIZE", {"cpu": side}),
+    ):
         scores = krum_scores(as_factors(points), k)
     np.testing.assert_allclose(scores, directly(points, k), rtol=1e-9, atol=1e-9)
 
@@ -105,9 +110,9 @@ def test_working_memory_does_not_grow_with_the_square_of_n():
     """Peak beyond the factors stays near one tile: tiles shrink in rows as n grows."""
 
     def tile_rows(n):
-        return max(1, krum.TILE_BYTES // (n * 4))
+        return max(1, networks_krum.TILE_BYTES // (n * 4))
 
-    assert tile_rows(100_000) * 100_000 <= krum.TILE_BYTES / 4 + 100_000
+    assert tile_rows(100_000) * 100_000 <= networks_krum.TILE_BYTES / 4 + 100_000
     tracemalloc.start()
     gradients = torch.randn(5_000, 4, generator=torch.Generator().manual_seed(0))
     krum_scores(materialised_factors(gradients, torch.zeros(5_000)), 10, references=500)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from anml.gradients.mlp import Data, initialise, losses, predict, shuffled, train
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths, TrainingData, losses, predict, train
 
 
 def some_data(n=40, d=5, classes=3):
@@ -38,7 +38,7 @@ def test_equals_autograd_with_torchs_adam(task, weighted):
             each = (out[:, 0] - y).square()
         ((each * weight[0]).sum() / weight.sum()).backward()
         optimiser.step()
-    train(networks, Data.shared(x, y, weight), task, [7], epochs=25, lr=1e-2)
+    train(networks, TrainingData.shared(x, y, weight), task, [7], epochs=25, lr=1e-2)
     torch.testing.assert_close(predict(networks, x)[0], module(x).detach(), rtol=1e-3, atol=1e-4)
 
 
@@ -48,9 +48,9 @@ def test_a_network_does_not_depend_on_its_company():
     weight[:, :35] = 1.0
     weight[:, 35:] = 0.0
     together = initialise(LayerWidths(5, (8,), 3), [1, 2, 3])
-    train(together, Data.shared(x, y, weight), "classification", [1, 2, 3], epochs=5, batch=16)
+    train(together, TrainingData.shared(x, y, weight), "classification", [1, 2, 3], epochs=5, batch=16)
     alone = initialise(LayerWidths(5, (8,), 3), [2])
-    train(alone, Data.shared(x, y, weight[1:2]), "classification", [2], epochs=5, batch=16)
+    train(alone, TrainingData.shared(x, y, weight[1:2]), "classification", [2], epochs=5, batch=16)
     torch.testing.assert_close(together.flat[1:2], alone.flat, rtol=1e-5, atol=1e-6)
 
 
@@ -59,24 +59,16 @@ def test_zero_one_weights_are_subsets():
     weight = torch.zeros(1, 40)
     weight[0, ::2] = 1.0
     masked, subset = (initialise(LayerWidths(5, (8,), 3), [4]) for _ in range(2))
-    train(masked, Data.shared(x, y, weight), "classification", [4], epochs=5, batch=8)
-    train(subset, Data.shared(x[::2], y[::2], torch.ones(1, 20)), "classification", [4], epochs=5, batch=8)
+    train(masked, TrainingData.shared(x, y, weight), "classification", [4], epochs=5, batch=8)
+    train(
+        subset,
+        TrainingData.shared(x[::2], y[::2], torch.ones(1, 20)),
+        "classification",
+        [4],
+        epochs=5,
+        batch=8,
+    )
     torch.testing.assert_close(masked.flat, subset.flat)
-
-
-def test_shuffles_are_permutations_that_depend_on_seed_and_epoch():
-    one = shuffled([1, 2], 1, 100, torch.device("cpu"))
-    assert torch.equal(one.sort(dim=1).values, torch.arange(100).expand(2, 100))
-    assert not torch.equal(one[0], one[1])
-    assert not torch.equal(one, shuffled([1, 2], 2, 100, torch.device("cpu")))
-    assert torch.equal(one[1:], shuffled([2], 1, 100, torch.device("cpu")))
-
-
-def test_every_position_is_as_likely():
-    first = torch.stack([shuffled(range(200), epoch, 10, torch.device("cpu"))[:, 0] for epoch in range(20)])
-    counts = torch.bincount(first.flatten(), minlength=10)
-    assert counts.min() > 300
-    assert counts.max() < 500
 
 
 def test_training_stops_when_told():
@@ -84,7 +76,7 @@ def test_training_stops_when_told():
     seen = []
     networks = initialise(LayerWidths(5, (), 3), [0])
     train(
-        networks, Data.shared(x, y, torch.ones(1, 40)), "classification", [0], epochs=50,
+        networks, TrainingData.shared(x, y, torch.ones(1, 40)), "classification", [0], epochs=50,
         on_epoch=lambda epoch: seen.append(epoch) or epoch == 3,
     )  # fmt: skip
     assert seen == [1, 2, 3]

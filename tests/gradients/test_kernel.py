@@ -6,8 +6,9 @@ import torch
 pytest.importorskip("triton", reason="triton is not installed")
 
 from anml.gradients import kernel
-from anml.gradients.factors import Factors, LayerFactor, materialised_factors
+from anml.gradients.factors import LayerFactor, materialised_factors
 from anml.gradients.kernel import STEP, pack
+from anml.networks.factors import Factors
 
 
 def normal(*shape, seed=0):

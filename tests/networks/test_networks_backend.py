@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from anml.networks.backend import NUMPY, current_backend, use_backend
+from anml.networks.mlp import to_numpy
 
 
 def test_numpy_unless_a_block_says_otherwise():
@@ -31,5 +32,5 @@ def test_it_goes_to_other_processes():
 
 
 def test_arrays_are_returned_in_double_precision():
-    found = NUMPY.to_numpy(np.ones(2, dtype=np.float32))
+    found = to_numpy(np.ones(2, dtype=np.float32))
     assert found.dtype == np.float64

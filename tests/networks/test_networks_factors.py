@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anml.networks.factors import DenseFactor, NetworkFactors, network_factors
+from anml.networks.factors import DenseFactor, Factors, network_factors
 from anml.networks.mlp import LayerWidths, NetworkBatch, forward, initialise, losses
 
 HIDDEN = [(), (8,), (8, 6), (9, 7, 5)]
@@ -65,7 +65,7 @@ def test_by_hand():
 
 def test_some_of_the_samples():
     rng = np.random.default_rng(0)
-    factors = NetworkFactors([DenseFactor(rng.normal(size=(5, 3)), rng.normal(size=(5, 2)))], np.arange(5.0))
+    factors = Factors([DenseFactor(rng.normal(size=(5, 3)), rng.normal(size=(5, 2)))], np.arange(5.0))
     some = factors.take(np.array([3, 1]))
     assert len(some) == 2
     assert some.loss.tolist() == [3, 1]

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.networks import krum
-from anml.networks.factors import DenseFactor, NetworkFactors
+from anml.networks.factors import DenseFactor, Factors
 from anml.networks.krum import k_smallest, krum_scores
 from krum_sums import by_references, directly, with_outliers
 
 
-def as_factors(points) -> NetworkFactors:
+def as_factors(points) -> Factors:
     """Samples whose gradients are the points, and a bias that is the same for all."""
     gradients = np.asarray(points, dtype=np.float64)
-    return NetworkFactors([DenseFactor(gradients, np.ones((len(gradients), 1)))], np.zeros(len(gradients)))
+    return Factors([DenseFactor(gradients, np.ones((len(gradients), 1)))], np.zeros(len(gradients)))
 
 
 def test_outliers_score_high():
@@ -47,7 +47,7 @@ def test_with_several_layers():
         [np.concatenate([np.einsum("ni,nj->nij", f.a, f.d).reshape(300, -1), f.d], axis=1) for f in layers],
         axis=1,
     )
-    found = krum_scores(NetworkFactors(layers, np.zeros(300)), 10)
+    found = krum_scores(Factors(layers, np.zeros(300)), 10)
     np.testing.assert_allclose(found, directly(whole, 10), rtol=1e-9)
 
 
@@ -95,7 +95,7 @@ def test_the_smallest_of_each_row():
 
 def test_working_memory_does_not_grow_with_the_square_of_n():
     gradients = np.random.default_rng(0).normal(size=(12_000, 4)).astype(np.float32)
-    factors = NetworkFactors([DenseFactor(gradients, np.ones((12_000, 1), np.float32))], np.zeros(12_000))
+    factors = Factors([DenseFactor(gradients, np.ones((12_000, 1), np.float32))], np.zeros(12_000))
     tracemalloc.start()
     krum_scores(factors, 10)
     peak = tracemalloc.get_traced_memory()[1]

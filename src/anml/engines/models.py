@@ -12,7 +12,7 @@ from anml.annotators.result import average_over_hypotheses
 from anml.core.checks import Array, Floats, Ints
 from anml.core.profile import PredictorTraining
 from anml.networks.crossfit import cross_fit
-from anml.networks.factors import NetworkFactors, network_factors
+from anml.networks.factors import Factors, network_factors
 from anml.networks.krum import k_smallest
 from anml.networks.mlp import NetworkBatch, as_data, predict, softmax
 from anml.predictors.classes import SMOOTHING, expand_to_all_classes
@@ -49,7 +49,7 @@ class Models:
     halves: tuple[HalfModels, HalfModels]
     share: Floats
     prior: Floats
-    references: NetworkFactors
+    references: Factors
     scaler: StandardScaler
     row: Ints
     half: Ints

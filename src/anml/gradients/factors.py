@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anml.core.types import Task
-from anml.gradients.mlp import Networks, deltas, forward, losses, output_delta
+import anml.gradients.mlp  # noqa: F401  # registers the operations of torch
+from anml.networks.factors import Factors, dense_factor
 
 # Numbers in one block of pairs of places.
 BLOCK = 2**22
@@ -84,6 +84,9 @@ class LayerFactor(GradientFactor):
             return self.a * self.d
         weight = (self.d.unsqueeze(2) * self.a.unsqueeze(1)).flatten(1)
         return torch.cat([weight, self.d], dim=1) if self.bias else weight
+
+
+dense_factor.register(Tensor, LayerFactor)
 
 
 @dataclass(frozen=True)
@@ -174,36 +177,6 @@ def _over_places(block: Callable[[slice], Tensor], mine: Tensor, theirs: Tensor)
     return total
 
 
-@dataclass(frozen=True)
-class Factors:
-    """Factors of all layers, and each sample's loss."""
-
-    layers: Sequence[GradientFactor]
-    loss: Tensor
-
-    def __len__(self) -> int:
-        return int(self.loss.shape[0])
-
-    def take(self, rows: Tensor | slice) -> "Factors":
-        """The factors of some of the samples."""
-        return Factors([layer.take(rows) for layer in self.layers], self.loss[rows])
-
-    def norms(self) -> Tensor:
-        """Squared length of each sample's gradient."""
-        return sum((layer.norms() for layer in self.layers), torch.zeros_like(self.loss))
-
-    def products(self, others: "Factors") -> Tensor:
-        """Inner products of these samples' gradients with others', (n, m)."""
-        total = self.loss.new_zeros(len(self), len(others))
-        for mine, theirs in zip(self.layers, others.layers, strict=True):
-            total += mine.products(theirs)
-        return total
-
-    def distances(self, others: "Factors", mine: Tensor, theirs: Tensor) -> Tensor:
-        """Squared distances of these samples' gradients to others', (n, m), by the norms of both."""
-        return self.products(others).mul_(-2.0).add_(mine.unsqueeze(1)).add_(theirs)
-
-
 def formed_part(gradients: Tensor) -> LayerFactor:
     """Gradients that were formed after all, (n, parameters), as one layer with delta one."""
     return LayerFactor(gradients, torch.ones_like(gradients[:, :1]), bias=False)
@@ -212,13 +185,3 @@ def formed_part(gradients: Tensor) -> LayerFactor:
 def materialised_factors(gradients: Tensor, loss: Tensor) -> Factors:
     """Gradients that were formed after all, (n, parameters), as factors."""
     return Factors([formed_part(gradients)], loss)
-
-
-def network_factors(networks: Networks, x: Tensor, y: Tensor, task: Task) -> Factors:
-    """Factors of one of our own networks, on its device; `networks` holds exactly one."""
-    x, y = x.to(networks.flat.device), y.to(networks.flat.device)
-    activations = forward(networks, x)
-    last = output_delta(activations[-1], y.unsqueeze(0), task)
-    pairs = zip(activations[:-1], deltas(networks, activations, last), strict=True)
-    layers = [LayerFactor(a[0], d[0]) for a, d in pairs]
-    return Factors(layers, losses(activations[-1], y.unsqueeze(0), task)[0])

@@ -12,7 +12,11 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from anml.gradients.factors import Factors, LayerFactor
+from anml.gradients.factors import LayerFactor
+from anml.networks.factors import Factors
+from anml.networks.krum import k_smallest
+
+k_smallest.register(Tensor, lambda tile, k: torch.topk(tile, k, 1, largest=False, sorted=False).values)
 
 # Rows and columns of one launch.
 TILE_SIZE = 16_384
@@ -91,11 +95,6 @@ def _first_bound(factors: Factors, norms: Tensor, k: int, seed: int) -> Tensor:
         own = torch.arange(start, start + len(tile), device=device).unsqueeze(1)
         bound[rows] = k_smallest(tile.masked_fill_(own == chosen, torch.inf), k).amax(dim=1)
     return bound
-
-
-def k_smallest(tile: Tensor, k: int) -> Tensor:
-    """The k smallest values of each row, in any order."""
-    return torch.topk(tile, k, dim=1, largest=False, sorted=False).values
 
 
 def _select(state: Nearest, rows: slice) -> None:

@@ -7,7 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anml.gradients.factors import Factors, LayerFactor
+from anml.gradients.factors import LayerFactor
+from anml.networks.factors import Factors
 
 # Rows and columns of one block, numbers of a factor taken at a time, and how the work is laid out. Blocks are
 # small, so that several share a processor and one computes while another waits for memory.

@@ -1,9 +1,7 @@
 """The small networks of `anml.networks.mlp` on torch: for a GPU, and for the layers of torch modules."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,165 +9,57 @@ from torch import Tensor
 
 from anml.core.types import Task
 from anml.networks import mlp
-from anml.networks.mlp import LayerWidths
-
-Views = list[tuple[Tensor, Tensor]]
+from anml.networks.mlp import LayerWidths, NetworkBatch
 
 
-@dataclass(frozen=True)
-class Networks:
-    """B networks of one shape; `flat` holds all parameters, the views below read and write it."""
-
-    shape: LayerWidths
-    flat: Tensor
-
-    @property
-    def count(self) -> int:
-        """B."""
-        return int(self.flat.shape[0])
-
-    @cached_property
-    def layers(self) -> Views:
-        """Weights (B, in, out) and biases (B, 1, out) of each layer, cut once: that costs like a product."""
-        return layer_views(self.shape, self.flat)
-
-    def pick(self, which: Sequence[int]) -> "Networks":
-        """Copy some of the networks."""
-        return Networks(self.shape, self.flat[list(which)].clone())
-
-
-def layer_views(shape: LayerWidths, flat: Tensor) -> Views:
-    """Cut a flat (B, parameters) tensor into the layers' weights and biases."""
-    views, start, count = [], 0, flat.shape[0]
-    for fan_in, fan_out in shape.layers:
-        stop = start + fan_in * fan_out
-        weight = flat[:, start:stop].view(count, fan_in, fan_out)
-        bias = flat[:, stop : stop + fan_out].reshape(count, 1, fan_out)
-        views.append((weight, bias))
-        start = stop + fan_out
-    return views
-
-
-def initialise(shape: LayerWidths, seeds: Sequence[int], device: str | torch.device = "cpu") -> Networks:
+def initialise(shape: LayerWidths, seeds: Sequence[int], device: str | torch.device = "cpu") -> NetworkBatch:
     """Start networks with the weights and biases that they have on numpy."""
-    return Networks(shape, torch.from_numpy(mlp.initialise(shape, seeds).flat).to(device))
+    flat: Any = torch.from_numpy(mlp.initialise(shape, seeds).flat).to(device)
+    return NetworkBatch(shape, flat)
 
 
-def forward(networks: Networks, x: Tensor) -> list[Tensor]:
-    """Inputs of every layer and, last, the outputs; x is (B, n, inputs) or (n, inputs) for all."""
-    if x.dim() == 2:
-        x = x.expand(networks.count, *x.shape)
-    activations = [x]
-    for depth, (weight, bias) in enumerate(networks.layers):
-        x = torch.baddbmm(bias, x, weight)
-        if depth < len(networks.layers) - 1:
-            x = x.relu_()
-        activations.append(x)
-    return activations
-
-
-def predict(networks: Networks, x: Tensor, block: int = 65_536) -> Tensor:
-    """Outputs (B, n, outputs), a block of rows at a time."""
-    rows = x.shape[-2]
-    parts = [forward(networks, x[..., start : start + block, :])[-1] for start in range(0, rows, block)]
-    return torch.cat(parts, dim=1)
-
-
-def output_delta(outputs: Tensor, target: Tensor, task: Task) -> Tensor:
-    """Gradient of each sample's loss at its outputs: of cross-entropy (class codes), or squared error."""
-    if task == "classification":
-        delta = torch.softmax(outputs, dim=-1)
-        return delta.scatter_add_(-1, target.unsqueeze(-1), torch.full_like(delta[..., :1], -1.0))
-    return 2.0 * (outputs - target.unsqueeze(-1))
-
-
-def losses(outputs: Tensor, target: Tensor, task: Task) -> Tensor:
-    """Loss of each sample, (B, n)."""
-    if task == "classification":
-        log_p = torch.log_softmax(outputs, dim=-1)
-        return -log_p.gather(-1, target.expand(log_p.shape[:-1]).unsqueeze(-1)).squeeze(-1)
-    return (outputs.squeeze(-1) - target).square()
-
-
-def deltas(networks: Networks, activations: list[Tensor], last: Tensor) -> list[Tensor]:
-    """Back-propagate output deltas to every layer's output, first layer first."""
-    result = [last]
-    for (weight, _), active in zip(networks.layers[:0:-1], activations[-2:0:-1], strict=True):
-        back = torch.bmm(result[0], weight.transpose(1, 2))
-        # Zero where the unit was off, in one pass.
-        result.insert(0, torch.ops.aten.threshold_backward(back, active, 0))
-    return result
-
-
-@dataclass(frozen=True)
-class Data:
-    """Training data of a batch of networks: G data sets, x (G, n, inputs) and y (G, n).
-
-    Network b has the rows `rows[b]` of data set `source[b]` with weights `weight[b]`, padded with weight 0.
-    """
-
-    x: Tensor
-    y: Tensor
-    source: Tensor
-    rows: Tensor
-    weight: Tensor
-
-    @classmethod
-    def shared(cls, x: Tensor, y: Tensor, weight: Tensor) -> "Data":
-        """One data set for all networks, each with the rows whose weight, of (B, n), is positive."""
-        count, device = weight.shape[0], x.device
-        positive = weight > 0
-        longest = max(1, int(positive.sum(dim=1).max()))
-        # Rows with positive weight first, in their own order; the rest is padding of weight 0.
-        rows = torch.argsort((~positive).to(torch.int8), dim=1, stable=True)[:, :longest]
-        source = torch.zeros(count, dtype=torch.long, device=device)
-        return cls(x.unsqueeze(0), y.unsqueeze(0), source, rows, weight.gather(1, rows))
-
-    def take(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Features and targets of (B, m) rows."""
-        # Whole rows of one long table are copied faster than single values are looked up.
-        flat = (self.source.unsqueeze(1) * self.x.shape[1] + rows).flatten()
-        x = self.x.flatten(0, 1).index_select(0, flat).view(*rows.shape, -1)
-        return x, self.y.flatten().index_select(0, flat).view(rows.shape)
-
-
-def as_data(x: Any, y: Any, task: Task = "classification", device: Any = "cpu") -> tuple[Tensor, Tensor]:
-    """Features, and class codes or numbers, as networks take them."""
+def as_data(x: Any, y: Any, task: Task = "classification", device: Any = "cpu") -> tuple[Any, Any]:
+    """Return features, and class codes or numbers, in the types that networks are trained on."""
     kind = torch.long if task == "classification" else torch.float32
     inputs = torch.as_tensor(x, dtype=torch.float32, device=device)
     return inputs, torch.as_tensor(y, dtype=kind, device=device)
 
 
-def train(
-    networks: Networks, data: Data, task: Task, seeds: Sequence[int], *, epochs: int, batch: int = 200,
-    lr: float = 1e-3, on_epoch: Callable[[int], bool] | None = None,
-) -> None:  # fmt: skip
-    """Train all networks in place with Adam until `on_epoch(epoch)`, from 1 on, returns True."""
-    flat = networks.flat
-    gradient = torch.zeros_like(flat)
-    gradient_views = layer_views(networks.shape, gradient)
-    adam = _Adam(flat, gradient, lr)
-    total = data.rows.shape[1]
-    whole = total <= batch
-    # Constant denominators make a batch's gradient an unbiased share of the weighted mean.
-    weight = data.weight * (total / data.weight.sum(dim=1, keepdim=True).clamp_min(1e-12))
-    if whole:
-        x, y = data.take(data.rows)
-    for epoch in range(1, epochs + 1):
-        if whole:
-            _step(networks, gradient_views, x, y, weight / total, task)
-            adam.step()
-        else:
-            order = shuffled(seeds, epoch, total, flat.device)
-            for start in range(0, total, batch):
-                chosen = order[:, start : start + batch]
-                x, y = data.take(data.rows.gather(1, chosen))
-                _step(networks, gradient_views, x, y, weight.gather(1, chosen) / chosen.shape[1], task)
-                adam.step()
-        if on_epoch is not None and on_epoch(epoch):
-            break
+@mlp.affine.register(Tensor)
+def _(x: Tensor, weight: Tensor, bias: Tensor, *, relu: bool) -> Tensor:
+    outputs = torch.baddbmm(bias, x.expand(len(weight), -1, -1), weight)
+    return outputs.relu_() if relu else outputs
 
 
+@mlp.subtract_targets.register(Tensor)
+def _(probabilities: Tensor, target: Tensor) -> Tensor:
+    codes = target.expand(probabilities.shape[:-1]).unsqueeze(-1)
+    return probabilities.scatter_add_(-1, codes, torch.full_like(probabilities[..., :1], -1.0))
+
+
+@mlp.of_target.register(Tensor)
+def _(values: Tensor, target: Tensor) -> Tensor:
+    return values.gather(-1, target.expand(values.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+
+
+@mlp.write_gradient.register(Tensor)
+def _(weights: Tensor, biases: Tensor, active: Tensor, delta: Tensor) -> None:
+    weights.copy_(active.mT @ delta)
+    torch.sum(delta, dim=1, keepdim=True, out=biases)
+
+
+mlp.joined.register(Tensor, lambda first, blocks: torch.cat(blocks, dim=1))
+mlp.softmax.register(Tensor, lambda outputs: torch.softmax(outputs, dim=-1))
+mlp.log_softmax.register(Tensor, lambda outputs: torch.log_softmax(outputs, dim=-1))
+# Zero where the unit was off, in one pass.
+mlp.where_active.register(Tensor, lambda back, active: torch.ops.aten.threshold_backward(back, active, 0))
+mlp.like.register(Tensor, lambda array, values: torch.as_tensor(values, device=array.device))
+mlp.to_numpy.register(Tensor, lambda array: array.detach().double().cpu().numpy())
+mlp.take_columns.register(Tensor, lambda values, columns: values.gather(1, columns))
+mlp.take_rows.register(Tensor, lambda values, rows: values.index_select(0, rows))
+
+
+@mlp.adam_for.register(Tensor)
 class _Adam:
     """Adam on one flat tensor; the first use of `torch.optim` loads the compiler, for seconds."""
 
@@ -186,35 +76,3 @@ class _Adam:
         torch.sqrt(self.square, out=self.scratch).add_(eps * correction)
         rate = self.lr * correction / (1 - beta1**self.steps)
         self.flat.addcdiv_(self.mean, self.scratch, value=-rate)
-
-
-def _step(networks: Networks, gradient: Views, x: Tensor, y: Tensor, weight: Tensor, task: Task) -> None:
-    """Write the gradient of the weighted loss of every network into the views of `gradient`."""
-    activations = forward(networks, x)
-    last = output_delta(activations[-1], y, task).mul_(weight.unsqueeze(-1))
-    back = deltas(networks, activations, last)
-    for (grad_w, grad_b), active, delta in zip(gradient, activations[:-1], back, strict=True):
-        grad_w.copy_(torch.bmm(active.transpose(1, 2), delta))
-        torch.sum(delta, dim=1, keepdim=True, out=grad_b)
-
-
-_GOLDEN, _MIX1, _MIX2 = -7046029254386353131, -4658895280553007687, -7723592293110705685
-
-
-def shuffled(seeds: Sequence[int], epoch: int, n: int, device: torch.device) -> Tensor:
-    """Each network's order of rows in an epoch, (B, n): by a hash, alike alone, in company and elsewhere."""
-    seed = torch.tensor(list(seeds), dtype=torch.long, device=device).unsqueeze(1)
-    row = torch.arange(1, n + 1, dtype=torch.long, device=device).unsqueeze(0)
-    return _hash(_hash(seed * _GOLDEN + epoch) + row * _GOLDEN).argsort(dim=1)
-
-
-def _hash(x: Tensor) -> Tensor:
-    """The finaliser of splitmix64, on signed integers that wrap."""
-    x = (x ^ _shift(x, 30)) * _MIX1
-    x = (x ^ _shift(x, 27)) * _MIX2
-    return x ^ _shift(x, 31)
-
-
-def _shift(x: Tensor, bits: int) -> Tensor:
-    """Shift right without the sign."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)

@@ -23,7 +23,6 @@ from anml.gradients.batches import (
     to_call_args,
 )
 from anml.gradients.factors import (
-    Factors,
     GradientFactor,
     LazyGradient,
     SequenceFactor,
@@ -35,6 +34,7 @@ from anml.gradients.own_loss import loss_as_trained
 from anml.gradients.record import Covered, UnsupportedLayer, record_gradients, unsupported_layers
 from anml.gradients.selfcheck import SelfCheck, flat, same_within
 from anml.gradients.sketch import FORMED, SIZE, CountSketch
+from anml.networks.factors import Factors
 
 # Explicit gradients are kept only up to this many bytes.
 EXPLICIT_BYTES = 512 * 2**20

@@ -17,7 +17,7 @@ from anml.core.profile import PredictorTraining
 from anml.core.progress import Progress, ticker
 from anml.core.types import Task
 from anml.networks.backend import NUMPY, Backend
-from anml.networks.mlp import LayerWidths, losses
+from anml.networks.mlp import LayerWidths, TrainingData, losses, predict, to_numpy, train
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ def cross_fit(
     counts = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     in_training = np.concatenate([fold != np.arange(k)[:, None], np.ones((1, n), dtype=bool)])[:count]
     inputs, targets = backend.as_data(x, y, task)
-    data = backend.shared_data(inputs, targets, (in_training * counts).astype(np.float32))
+    data = TrainingData.shared(inputs, targets, (in_training * counts).astype(np.float32))
     shape = LayerWidths(x.shape[1], training.hidden, classes if task == "classification" else 1)
     # One seed for all: what differs between the networks is their data.
     networks = backend.initialise(shape, [seed] * count) if start is None else start.pick(range(k))
     held = [np.flatnonzero(fold == each) for each in range(k)]
     tick = ticker(progress, "early stopping", training.max_epochs)
-    best = _EarlyStopping(backend, networks, inputs, y, held, task, counts, tick)
+    best = _EarlyStopping(networks, inputs, y, held, task, counts, tick)
     with backend.limit_threads(1):
-        backend.train(
+        train(
             networks, data, task, [seed] * count, epochs=training.max_epochs,
             batch=training.batch or (200 if n <= 10_000 else 1_000), lr=training.lr, on_epoch=best.update,
         )  # fmt: skip
@@ -81,10 +81,10 @@ class _EarlyStopping:
     """The epoch with the best held-out loss so far, its held-out outputs and its networks."""
 
     def __init__(
-        self, backend: Backend, networks: Any, x: Any, y: Array, held: Sequence[Ints], task: Task,
-        counts: Floats, tick: Callable[[int], bool],
+        self, networks: Any, x: Any, y: Array, held: Sequence[Ints], task: Task, counts: Floats,
+        tick: Callable[[int], bool],
     ) -> None:  # fmt: skip
-        self.backend, self.networks, self.y, self.task = backend, networks, y, task
+        self.networks, self.y, self.task = networks, y, task
         self.counts, self.tick, self.held = counts, tick, held
         self.x = [x[rows] for rows in held]
         self.loss, self.epoch, self.stopped = float("inf"), 0, 0
@@ -106,7 +106,7 @@ class _EarlyStopping:
     def _outputs(self) -> Floats:
         outputs = np.empty_like(self.held_out)
         for fold, (rows, x) in enumerate(zip(self.held, self.x, strict=True)):
-            outputs[rows] = self.backend.to_numpy(self.backend.predict(self.networks.pick([fold]), x)[0])
+            outputs[rows] = to_numpy(predict(self.networks.pick([fold]), x)[0])
         return outputs
 
 

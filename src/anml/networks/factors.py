@@ -1,19 +1,19 @@
 """Per-sample gradients of a small network as layer factors: layer inputs and output deltas.
 
 A sample's gradient of a linear layer is the outer product of both, so that inner products of gradients are
-sums over layers of (a_i . a_j + 1)(d_i . d_j), where the 1 is the bias. `anml.gradients.factors` has these
-factors for layers of any torch module.
+sums over layers of (a_i . a_j + 1)(d_i . d_j), where the 1 is the bias. `anml.gradients.factors` has the
+factors of the layers of any torch module.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from anml.core.checks import Array
 from anml.core.types import Task
-from anml.networks.mlp import NetworkBatch, deltas, forward, losses, output_delta
+from anml.networks.mlp import Array, NetworkBatch, deltas, forward, losses, output_delta
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class DenseFactor:
 
     a: Array
     d: Array
+
+    def take(self, rows: Any) -> "DenseFactor":
+        """Return the factor of some of the samples."""
+        return DenseFactor(self.a[rows], self.d[rows])
 
     def norms(self) -> Array:
         """Return the squared length of each sample's gradient."""
@@ -36,26 +40,24 @@ class DenseFactor:
 
 
 @dataclass(frozen=True)
-class NetworkFactors:
-    """Factors of all layers, and the loss of each sample."""
+class Factors:
+    """Factors of all layers of one library, and the loss of each sample."""
 
-    layers: Sequence[DenseFactor]
-    loss: Array
+    layers: Sequence[Any]
+    loss: Any
 
     def __len__(self) -> int:
         return len(self.loss)
 
-    def take(self, rows: Any) -> "NetworkFactors":
+    def take(self, rows: Any) -> "Factors":
         """Return the factors of some of the samples."""
-        return NetworkFactors(
-            [DenseFactor(layer.a[rows], layer.d[rows]) for layer in self.layers], self.loss[rows]
-        )
+        return Factors([layer.take(rows) for layer in self.layers], self.loss[rows])
 
-    def norms(self) -> Array:
+    def norms(self) -> Any:
         """Return the squared length of each sample's gradient."""
-        return np.asarray(sum(layer.norms() for layer in self.layers))
+        return sum((layer.norms() for layer in self.layers[1:]), self.layers[0].norms())
 
-    def products(self, others: "NetworkFactors") -> Array:
+    def products(self, others: "Factors") -> Any:
         """Return the inner products of these samples' gradients with those of others, (n, m)."""
         pairs = zip(self.layers, others.layers, strict=True)
         mine, theirs = next(pairs)
@@ -64,7 +66,7 @@ class NetworkFactors:
             total += mine.products(theirs)
         return total
 
-    def distances(self, others: "NetworkFactors", norms: Array, other_norms: Array) -> Array:
+    def distances(self, others: "Factors", norms: Any, other_norms: Any) -> Any:
         """Return the squared distances between these samples' gradients and those of others, by all norms."""
         distances = self.products(others)
         distances *= -2
@@ -73,10 +75,16 @@ class NetworkFactors:
         return distances
 
 
-def network_factors(networks: NetworkBatch, x: Array, y: Array, task: Task) -> NetworkFactors:
+@singledispatch
+def dense_factor(a: Any, d: Any) -> Any:
+    """Return the factor of a linear layer with a bias, in the library of its arrays."""
+    return DenseFactor(a, d)
+
+
+def network_factors(networks: NetworkBatch, x: Array, y: Array, task: Task) -> Factors:
     """Return the factors of a network; `networks` holds exactly one."""
     activations = forward(networks, x)
     last = output_delta(activations[-1], y[None], task)
     pairs = zip(activations[:-1], deltas(networks, activations, last), strict=True)
-    layers = [DenseFactor(a[0], d[0]) for a, d in pairs]
-    return NetworkFactors(layers, losses(activations[-1], y[None], task)[0])
+    layers = [dense_factor(a[0], d[0]) for a, d in pairs]
+    return Factors(layers, losses(activations[-1], y[None], task)[0])

@@ -1,15 +1,19 @@
 """Krum scores of samples from gradient factors: exact, a tile of pairs at a time."""
 
+from functools import singledispatch
+from typing import Any
+
 import numpy as np
 
-from anml.core.checks import Array, Floats, Ints, as_integer
-from anml.networks.factors import NetworkFactors
+from anml.core.checks import Floats, Ints, as_integer
+from anml.networks.factors import Factors
+from anml.networks.mlp import to_numpy
 
 # Size of one tile of distances. Small enough to stay near the processor, large enough to keep it busy.
 TILE_BYTES = 8 * 2**20
 
 
-def krum_scores(factors: NetworkFactors, k: int, references: int | None = None, seed: int = 0) -> Floats:
+def krum_scores(factors: Factors, k: int, references: int | None = None, seed: int = 0) -> Floats:
     """Return the sum of squared distances to the k nearest other gradients.
 
     Neighbours are sought among all samples, or among `references` drawn at random. Low is consistent. The
@@ -28,12 +32,12 @@ def krum_scores(factors: NetworkFactors, k: int, references: int | None = None, 
     for start in range(0, n, tile_rows):
         rows = slice(start, min(start + tile_rows, n))
         tile = factors.take(rows).distances(others, norms[rows], other_norms)
-        np.maximum(tile, 0, out=tile)
-        _exclude_own(tile, rows, positions)
+        first, last = np.searchsorted(positions, (rows.start, rows.stop))
+        tile[positions[first:last] - rows.start, np.arange(first, last)] = np.inf
         nearest = k_smallest(tile, neighbours)
-        # The only reference of a sample may be itself.
-        nearest[np.isinf(nearest)] = 0
-        scores[rows] = nearest.sum(axis=1)
+        # The only reference of a sample may be itself, and rounding may leave less than 0.
+        nearest[(nearest < 0) | (nearest == np.inf)] = 0
+        scores[rows] = to_numpy(nearest.sum(1))
     return scores
 
 
@@ -46,12 +50,7 @@ def draw_references(n: int, references: int | None, seed: int) -> Ints | None:
     return np.sort(np.random.default_rng(seed).choice(n, references, replace=False))
 
 
-def _exclude_own(tile: Array, rows: slice, positions: Array) -> None:
-    """Set the distance of a sample to itself to infinity."""
-    first, last = np.searchsorted(positions, (rows.start, rows.stop))
-    tile[positions[first:last] - rows.start, np.arange(first, last)] = np.inf
-
-
-def k_smallest(tile: Array, k: int) -> Array:
+@singledispatch
+def k_smallest(tile: Any, k: int) -> Any:
     """Return the k smallest values of each row, in any order."""
     return np.array(np.partition(tile, k - 1, axis=1)[:, :k])

@@ -13,7 +13,8 @@ from anml.core.stats import standardise
 from anml.core.types import Task
 from anml.networks.backend import NUMPY, Backend
 from anml.networks.crossfit import CrossFit, cross_fit, scale_targets
-from anml.networks.mlp import log_softmax, losses
+from anml.networks.factors import network_factors
+from anml.networks.mlp import TrainingData, log_softmax, losses, to_numpy, train
 from anml.signals.quality import krum_neighbours, scale_scores
 
 # Above this many samples neighbours are sought among random references.
@@ -48,8 +49,8 @@ def _krum(factors: Any, held_out_loss: Floats, profile: Profile, seed: int, back
 # Raw scores by name (`SCORE_METHODS`); low is consistent.
 SCORERS: dict[str, Callable[[Any, Floats, Profile, int, Backend], Floats]] = {
     "krum": _krum,
-    "norm": lambda factors, loss, profile, seed, backend: backend.to_numpy(factors.norms()),
-    "loss": lambda factors, loss, profile, seed, backend: backend.to_numpy(factors.loss),
+    "norm": lambda factors, *_: to_numpy(factors.norms()),
+    "loss": lambda factors, *_: to_numpy(factors.loss),
     "confidence": lambda factors, loss, *_: 1.0 - np.exp(-loss),
 }
 
@@ -83,18 +84,18 @@ def raw_scores(
     inputs, targets = backend.as_data(x, y, task)
     if profile.epochs is not None:
         networks = backend.initialise(networks.shape, [seed])
-        data = backend.shared_data(inputs, targets, np.ones((1, len(x)), dtype=np.float32))
+        data = TrainingData.shared(inputs, targets, np.ones((1, len(x)), dtype=np.float32))
         with backend.limit_threads(1):
-            backend.train(
+            train(
                 networks, data, task, [seed], epochs=profile.epochs, lr=profile.lr,
                 batch=profile.batch or 200, on_epoch=ticker(progress, "scoring model", profile.epochs),
             )  # fmt: skip
-    factors = backend.network_factors(networks, inputs, targets, task)
+    factors = network_factors(networks, inputs, targets, task)
     return SCORERS[profile.method](factors, held_out_loss, profile, seed, backend)
 
 
 def held_out_predictions(fit: CrossFit, task: Task, unscale: Callable[[Floats], Floats]) -> Floats:
     """Return log-probabilities (n, classes), or numbers (n,) in the units of the labels."""
     if task == "classification":
-        return log_softmax(fit.held_out)
+        return np.asarray(log_softmax(fit.held_out))
     return unscale(fit.held_out[:, 0])

@@ -17,7 +17,7 @@ from anml.core.profile import PredictorTraining
 from anml.core.progress import Progress
 from anml.networks.backend import current_backend
 from anml.networks.crossfit import CrossFit, cross_fit, network_folds
-from anml.networks.mlp import softmax
+from anml.networks.mlp import predict, softmax, to_numpy
 from anml.predictors.gaussians import SHIFT_GRID, ClassGaussians, directions
 from anml.predictors.logistic import Logistic
 from anml.predictors.trees import ExtraTrees
@@ -108,7 +108,7 @@ def network(
     rest = np.delete(np.arange(len(rows.y)), chosen)
     if len(rest):
         inputs, _ = backend.as_data(rows.x[rest], rows.y[rest])
-        said, fold = softmax(backend.to_numpy(backend.predict(fit.folds, inputs))), rows.fold[rest]
+        said, fold = softmax(to_numpy(predict(fit.folds, inputs))), rows.fold[rest]
         own = said[np.maximum(fold, 0), np.arange(len(rest))]
         out[rest] = np.where((fold < 0)[:, None], said.mean(axis=0), own)
     return _smooth(out, rows.prior), fit

@@ -52,7 +52,7 @@ class Logistic:
 
     def predict_proba(self, x: Floats) -> Floats:
         """Return class probabilities (n, classes)."""
-        return softmax(_with_intercept(x) @ self.coefficients)
+        return np.asarray(softmax(_with_intercept(x) @ self.coefficients))
 
 
 def _with_intercept(x: Floats) -> Floats:

@@ -13,7 +13,6 @@ from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.devices import device_of
-from anml.gradients.factors import Factors
 from anml.gradients.krum import krum_scores
 from anml.gradients.losses import SampleLoss, loss_of
 from anml.gradients.modules import (
@@ -25,6 +24,7 @@ from anml.gradients.modules import (
 )
 from anml.gradients.record import UnsupportedLayer
 from anml.gradients.sketch import SIZE
+from anml.networks.factors import Factors
 from anml.schema import options_from
 from anml.signals.quality import krum_neighbours, scale_scores
 from anml.torch.data import Samples, in_row_order, samples_of

@@ -5,8 +5,8 @@ import torch
 from plain_networks import made_blobs
 
 from anml.core.errors import InputError
-from anml.gradients.mlp import Networks, initialise
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths, NetworkBatch
 from experiments.reweight.glister import glister, greedy_subset
 from experiments.reweight.training import Schedule, check_training_data
 
@@ -20,7 +20,7 @@ def blobs():
 
 def test_glister_takes_the_samples_that_agree_with_clean_data():
     """One feature, two classes: with the last layer at zero the gain is x times the clean mean, by hand."""
-    networks = Networks(LayerWidths(1, (), 2), torch.zeros(1, 4))
+    networks = NetworkBatch(LayerWidths(1, (), 2), torch.zeros(1, 4))
     rows = check_training_data("data", [[1.0], [2.0], [-1.0], [3.0]], [1, 1, 1, 0], 2)
     clean = check_training_data("data", [[1.0]], [1], 2)
     # (x * 1 + 1) times (p - y) . (p - y): 1, 1.5, 0 for class 1, and minus 2 for the one of class 0.

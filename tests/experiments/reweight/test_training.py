@@ -6,8 +6,8 @@ import torch
 from plain_networks import loss, made_blobs, outputs
 
 from anml.core.errors import InputError
-from anml.gradients.mlp import Networks, initialise
-from anml.networks.mlp import LayerWidths
+from anml.gradients.mlp import initialise
+from anml.networks.mlp import LayerWidths, NetworkBatch
 from experiments.reweight.training import (
     Adam,
     Reweighted,
@@ -120,8 +120,8 @@ def test_several_networks_vote_by_their_mean_probability():
     shape = LayerWidths(1, (), 2)
     # Weights (in x out) then biases: the first is hardly for class 1, the second surely for class 0.
     flat = torch.tensor([[0.0, 0.0, 0.0, 0.1], [0.0, 0.0, 5.0, 0.0]])
-    assert Reweighted(Networks(shape, flat), np.ones(1)).predict([[1.0]]).tolist() == [0]
-    assert Reweighted(Networks(shape, flat[:1]), np.ones(1)).predict([[1.0]]).tolist() == [1]
+    assert Reweighted(NetworkBatch(shape, flat), np.ones(1)).predict([[1.0]]).tolist() == [0]
+    assert Reweighted(NetworkBatch(shape, flat[:1]), np.ones(1)).predict([[1.0]]).tolist() == [1]
 
 
 def test_losses_of_each_network_and_row(blobs):
