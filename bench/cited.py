@@ -48,8 +48,7 @@ def installed(name):
 
 def aggregation():
     from anml.federated.krum import krum, multi_krum
-    from anml.federated.rules.bulyan import bulyan
-    from anml.federated.rules.median import median, trimmed_mean
+    from anml.federated.rules import bulyan, median, trimmed_mean
 
     updates = np.random.default_rng(0).standard_normal((CLIENTS, PARAMETERS), dtype=np.float32)
     print(f"updates: {updates.nbytes / 2**30:.2f} GiB; memory so far {peak():.2f} GiB")

@@ -23,8 +23,7 @@ from sklearn.model_selection import train_test_split
 
 from anml.federated.krum import krum, multi_krum
 from anml.federated.rounds import Federation, Reply
-from anml.federated.rules.mean import mean
-from anml.federated.rules.median import trimmed_mean
+from anml.federated.rules import mean, trimmed_mean
 from anml.gradients.mlp import initialise
 from anml.networks.mlp import LayerWidths
 from experiments.federated_clients import Clients, LocalTraining, predicted

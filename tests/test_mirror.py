@@ -32,7 +32,7 @@ def modules() -> list[Path]:
 def mirrors(module: Path) -> set[Path]:
     """Possible test files of a module: in its folder, or above it with the folder names as prefix."""
     folders = module.parent.parts
-    found = {Path(*folders, f"test_{name}_{module.name}") for name in folders}
+    found = {Path(*folders, f"test_{name}_{module.name}") for name in (*folders, "_".join(folders))}
     for depth in range(len(folders) + 1):
         before = "".join(f"{name}_" for name in folders[depth:])
         found.add(Path(*folders[:depth], f"test_{before}{module.name}"))

@@ -11,12 +11,17 @@ from torch import Tensor
 
 from anml.core.checks import Array, Floats, Ints
 from anml.federated.honesty import carry_over_evidence
-from anml.federated.rules.fltrust import fltrust
-from anml.federated.rules.mean import mean
-from anml.federated.rules.median import median
-from anml.federated.rules.recess import abnormality, recess
-from anml.federated.rules.rules import MAX_BYZANTINE
-from anml.federated.rules.rules import RULES as ALL
+from anml.federated.rules import (
+    abnormality,
+    bulyan,
+    fltrust,
+    krum,
+    mean,
+    median,
+    multi_krum,
+    recess,
+    trimmed_mean,
+)
 from anml.federated.weighted import weighted
 from anml.gradients.mlp import initialise
 from anml.networks.mlp import LayerWidths
@@ -106,12 +111,14 @@ def probe_clients(at: CitedRound) -> Floats:
     return abnormality(probes, replies)
 
 
-def _with_attacker_count(name: str) -> Callable[[SystemInput], Rule]:
-    """A rule that is told the number of attackers: at most what it can stand."""
+def _with_attacker_count(
+    rule: Callable[..., Any], limit: Callable[[int], int]
+) -> Callable[[SystemInput], Rule]:
+    """Return a rule that takes the number of attackers, at most its limit."""
 
     def of_trial(seen: SystemInput) -> Rule:
-        malicious = min(seen.malicious, int(MAX_BYZANTINE[name](seen.clients)))
-        return lambda at: ALL[name](at.updates, malicious)
+        malicious = min(seen.malicious, limit(seen.clients))
+        return lambda at: rule(at.updates, malicious)
 
     return of_trial
 
@@ -165,11 +172,11 @@ def _anml_rule(recipe: str) -> Callable[[SystemInput], Rule]:
 # Each makes a rule for a trial, which may remember rounds.
 RULES: dict[str, Callable[[SystemInput], Rule]] = {
     "FedAvg": lambda seen: lambda at: mean(at.updates, at.clients.counts()),
-    "Krum": _with_attacker_count("krum"),
-    "Multi-Krum": _with_attacker_count("multi-krum"),
+    "Krum": _with_attacker_count(krum, lambda n: (n - 3) // 2),
+    "Multi-Krum": _with_attacker_count(multi_krum, lambda n: (n - 3) // 2),
     "median": lambda seen: lambda at: median(at.updates),
-    "trimmed mean": _with_attacker_count("trimmed-mean"),
-    "Bulyan": _with_attacker_count("bulyan"),
+    "trimmed mean": _with_attacker_count(trimmed_mean, lambda n: (n - 1) // 2),
+    "Bulyan": _with_attacker_count(bulyan, lambda n: (n - 3) // 4),
     "FLTrust": lambda seen: _trusting(seen.root_x, seen.root_y),
     "FLTrust, own set": _own_set,
     # A probe of every client in every round, trust carried on.

@@ -7,7 +7,7 @@ import numpy as np
 
 from anml.assessment.assess import Assessment
 from anml.core.types import Recipe
-from anml.federated.rules.mean import mean
+from anml.federated.rules import mean
 from anml.weighting.weigh import compute_sample_weights, keep_one_per_class
 from experiments.belief import run_assessment
 from experiments.cited import outcome as made

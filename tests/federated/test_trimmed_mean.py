@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from anml.core.errors import InputError
-from anml.federated.rules.median import trimmed_mean
+from anml.federated.rules import trimmed_mean
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 

@@ -8,17 +8,16 @@ from anml.core.checks import Array, Floats, as_vector
 from anml.federated.krum import krum_scores_from_distances
 from anml.federated.updates import Updates, norms, project, squared_distances
 
-# Numbers that updates are projected to before they are compared: distances are kept within some 2%.
+# Length of the projection in which updates are compared: distances are kept within about 2%.
 SKETCH = 4_096
 MAX_ITERATIONS = 50
-# Rows of a client count up to so many times the median client's, and its update up to so many times the
-# usual length.
+# Limits of a client's rows, and of the length of its update, by the median of all clients.
 MAX_ROW_RATIO, MAX_NORM_RATIO = 10.0, 3.0
 
 
-def clip_factors(length: Floats, most: float) -> Floats:
+def clip_factors(length: Floats, limit: float) -> Floats:
     """Return the factor for each update that limits its norm to `most`."""
-    return np.minimum(1.0, most / np.maximum(length, 1e-300)) if most > 0 else np.ones(len(length))
+    return np.minimum(1.0, limit / np.maximum(length, 1e-300)) if limit > 0 else np.ones(len(length))
 
 
 def capped_row_counts(n: int, rows: Any = None) -> Floats:
@@ -30,20 +29,20 @@ def capped_row_counts(n: int, rows: Any = None) -> Floats:
 
 
 def median_norm(length: Floats, share: Floats) -> float:
-    """The median length of updates, by shares."""
+    """Return the median length of updates, weighted by shares."""
     order = np.argsort(length)
     return float(length[order][min(int(np.searchsorted(np.cumsum(share[order]), 0.5)), len(order) - 1)])
 
 
 def sketch_and_clip(updates: Updates, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Projected updates, of at most median length and as they are: what clients are compared by."""
+    """Return projected updates, limited to the median length, and as they are."""
     small, length = project(updates, SKETCH, rng), norms(updates)
     clipped = clip_factors(length, float(np.median(length)))
     return np.asarray(small * clipped[:, None].astype(small.dtype)), small
 
 
 def geometric_median(rows: Array) -> Floats:
-    """The point with the least sum of distances to the rows, by Weiszfeld's steps."""
+    """Return the point with the least sum of distances to the rows, by the algorithm of Weiszfeld."""
     points = rows.astype(np.float64)
     centre = np.median(points, axis=0)
     small = 1e-9 * float(np.abs(points - centre).max() or 1.0)
@@ -68,14 +67,16 @@ def agreement(rows: Array, whole: Array) -> Floats:
     lengths = np.linalg.norm(points, axis=1) * np.linalg.norm(others, axis=1)
     product = (points * others).sum(axis=1)
     cosine = np.divide(product, lengths, out=np.zeros(len(rows)), where=lengths > 1e-300)
-    apart = np.linalg.norm(whole.astype(np.float64) - centre, axis=1)
+    to_median = np.linalg.norm(whole.astype(np.float64) - centre, axis=1)
     # Nearly identical clients get equal distances.
-    least = max(float(np.median(apart)), 1e-6 * float(apart.max()), 1e-6 * float(np.linalg.norm(centre)))
-    near = np.zeros(len(rows)) if least <= 0 else -np.log(np.maximum(apart, 0.1 * least) / least)
+    floor = max(
+        float(np.median(to_median)), 1e-6 * float(to_median.max()), 1e-6 * float(np.linalg.norm(centre))
+    )
+    log_distance = np.zeros(len(rows)) if floor <= 0 else -np.log(np.maximum(to_median, 0.1 * floor) / floor)
     n = len(rows)
-    half = np.zeros(n)
-    if n > 2 and least > 0:
+    log_krum = np.zeros(n)
+    if n > 2 and floor > 0:
         between = np.sqrt(krum_scores_from_distances(squared_distances(whole), (n - 3) // 2))
-        usual = max(float(np.median(between)), 1e-6 * float(between.max()), 1e-300)
-        half = -np.log(np.maximum(between, 0.1 * usual) / usual)
-    return np.column_stack([np.clip(cosine, -1.0, 1.0), near, half])
+        typical = max(float(np.median(between)), 1e-6 * float(between.max()), 1e-300)
+        log_krum = -np.log(np.maximum(between, 0.1 * typical) / typical)
+    return np.column_stack([np.clip(cosine, -1.0, 1.0), log_distance, log_krum])

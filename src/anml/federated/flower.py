@@ -1,6 +1,6 @@
-"""Flower: a strategy that weighs clients by q, v, r and T. Needs the extra `flower`.
+"""Flower: a strategy that weights clients by q, v, r and T. Needs the extra `flower`.
 
-All arithmetic is `anml.federated.rounds`, which knows nothing of Flower.
+All arithmetic is in `anml.federated.rounds`, which does not import Flower.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ from flwr.serverapp.strategy import FedAvg
 from anml.core.errors import InputError
 from anml.federated.rounds import Federation, Reply
 
-# Where a reply may say who sent it, and which round's model it started from.
+# Keys of a reply with the name of its client, and with the round of the model it started from.
 IDENTITY, ROUND = "client-id", "server-round"
 
 
@@ -34,10 +34,10 @@ def node_of(message: Message) -> str:
 
 
 class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
-    """Weighs clients' updates by a `Federation`, which has each round's weights, reasons and reputation.
+    """Weight the updates of clients by a `Federation`, which records every round.
 
-    Takes what `FedAvg` takes. A client that fails, sends something else than a model or numbers that are not
-    finite is left out with a reason, and never stops a round.
+    Takes what `FedAvg` takes. A client that fails, or sends something other than a model of finite numbers,
+    is excluded with a reason, and never stops a round.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Remember what is sent: an update is the difference to it."""
+        """Store the model that is sent: an update is the difference from it."""
         self._sent[server_round] = arrays
         messages = list(super().configure_train(server_round, arrays, config, grid))
         self._asked[server_round] = [message.metadata.dst_node_id for message in messages]
@@ -72,7 +72,7 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """The model after a round; the one before it where too few clients sent anything usable."""
+        """Return the model after a round, or the one before it if too few updates are usable."""
         before = self._sent[server_round]
         answered = list(replies)
         nodes = [message.metadata.src_node_id for message in answered]
@@ -82,9 +82,9 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
         update = self.federation.aggregate(server_round, _resolve_duplicate_names(given, nodes + silent))
         if update is None:
             return before, None
-        found = self.federation.history[-1]
-        kept = sum(line.kept for line in found.lines)
-        metrics = MetricRecord({"anml-kept": kept, "anml-left-out": len(found.lines) - kept})
+        round_record = self.federation.history[-1]
+        kept = sum(line.kept for line in round_record.lines)
+        metrics = MetricRecord({"anml-kept": kept, "anml-left-out": len(round_record.lines) - kept})
         return _apply_update(before, update), metrics
 
     def _reply(self, message: Message, server_round: int) -> Reply:
@@ -113,7 +113,7 @@ class AnmlStrategy(FedAvg):  # type: ignore[misc, unused-ignore]
 
 
 def _resolve_duplicate_names(replies: list[Reply], nodes: list[int]) -> list[Reply]:
-    """Replies whose client nobody else calls itself; those of a name that several claim go by their nodes."""
+    """Name replies by their nodes where several claim the same client name."""
     for _ in nodes:
         names = [reply.client for reply in replies]
         replies = [
@@ -133,11 +133,11 @@ def flat_difference(after: ArrayRecord, before: ArrayRecord) -> Any:
         if new.shape != old.shape:
             raise InputError(f"its array {name!r} has shape {new.shape}, that sent has {old.shape}")
         if new.dtype.kind not in "fiub":
-            raise InputError(f"its array {name!r} holds {new.dtype}, which is no number of a model")
+            raise InputError(f"its array {name!r} holds {new.dtype}, not floating point numbers")
         if old.dtype.kind != "f":
             continue
         if new.dtype.kind in "iu":
-            # Masked by secure aggregation: passed on as it is, so that it is said.
+            # Masked by secure aggregation: passed on unchanged, so that the federation reports it.
             parts.append(new.reshape(-1))
         else:
             parts.append((new.astype(np.float64) - old.astype(np.float64)).reshape(-1))
@@ -145,7 +145,7 @@ def flat_difference(after: ArrayRecord, before: ArrayRecord) -> Any:
 
 
 def _apply_update(before: ArrayRecord, update: Any) -> ArrayRecord:
-    """A model moved by an update, every array in the precision that it had; counters stay as they are."""
+    """Add an update to a model; each array keeps its precision, and counters are unchanged."""
     moved, start = {}, 0
     for name in before:
         old = before[name].numpy()

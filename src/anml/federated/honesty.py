@@ -1,7 +1,7 @@
 """The probability that each client is honest, given updates and credentials.
 
-How many clients are malicious is not told but inferred, so nobody is dropped to fill a quota. Its weakness:
-half of the clients or more that agree on a lie are believed, unless credentials differ.
+The number of malicious clients is inferred, so no client is dropped to fill a quota. Weakness: if at least
+half of the clients agree on a wrong update, they are taken for honest, unless credentials differ.
 """
 
 import numpy as np
@@ -10,18 +10,17 @@ from scipy import special
 from anml.core.checks import Floats
 from anml.core.stats import standardise
 
-# Before anything is seen one client in ten is taken to deviate, which counts as much as ten clients.
+# Prior: one client in ten deviates; it weighs as much as ten clients.
 HONEST_PRIOR, PRIOR_STRENGTH = 0.9, 10.0
-# Honest clients' agreement scatters at most so much, as cosine, as log distance to the middle and to the
-# nearest half of the clients, and at least a quarter of it; that counts as four clients.
+# Largest scatter of the agreement of honest clients: of the cosine, of the log distance to the median and of
+# that to the nearest half of the clients; the smallest is a quarter of it. Its prior weighs as four clients.
 MAX_SCATTER, SCATTER_PRIOR_STRENGTH = np.array([0.15, 0.15, 0.08]), 4.0
-# The others are below the middle of the honest: half of this beforehand, and as widely as if anywhere in it.
+# The others lie below the honest ones: by half of this in the prior, uniform over its range.
 DEVIATION_SCALE = np.array([1.5, 1.0, 0.6])
-# How far a credential of one standard deviation may move the odds, in nats: a ridge on the slopes.
+# Ridge on the slopes: how many nats one standard deviation of a credential may add to the log-odds.
 RIDGE = 2.0
 MAX_ITERATIONS = 60
-# The most that one round says of a client later on, and for it in that round, in nats; how much of earlier
-# rounds is kept.
+# Largest evidence of one round in later rounds, and for a client in the same round, in nats; decay per round.
 MAX_CARRIED_NATS, MAX_NATS_FOR, ROUND_DECAY = 3.0, 5.0, 0.8
 
 
@@ -33,22 +32,22 @@ def carry_over_evidence(before: Floats, nats: Floats) -> Floats:
 def p_honest(
     agrees: Floats, credentials: Floats | None = None, before: Floats | float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Probability that each client is honest, by two kinds of clients; and what updates alone say, in nats.
+    """Return the probability that each client is honest, and the evidence of updates alone, in nats.
 
-    Honest ones scatter round a middle, the others round a place of their own below it. Nobody deviates by
-    agreeing more, so that the upper half of the clients tells how widely honest ones scatter.
+    A mixture of two kinds of clients: honest ones scatter around a mean, the others around a lower mean. No
+    client deviates by agreeing more, so the upper half of the clients shows the scatter of honest ones.
     """
     signs = np.zeros((len(agrees), 0)) if credentials is None else standardise(credentials)
     earlier = np.broadcast_to(np.asarray(before, dtype=np.float64), len(agrees))
     total = (agrees / MAX_SCATTER).sum(axis=1) + earlier
-    # From all being honest, and from the half that agrees most alone: the likelier of where both lead.
+    # Two starts: all clients are honest, or only the half that agrees most. The more probable fit is kept.
     starts = (np.ones(len(agrees)), np.where(total >= np.median(total), 1.0, 0.0))
-    found = max((_run_em(agrees, signs, earlier, p) for p in starts), key=lambda one: one[0])
-    return found[1], found[2]
+    best = max((_run_em(agrees, signs, earlier, p) for p in starts), key=lambda one: one[0])
+    return best[1], best[2]
 
 
 def _run_em(agrees: Floats, signs: Floats, before: Floats, p: Floats) -> tuple[float, Floats, Floats]:
-    """Expectation and maximisation in turn; the log-likelihood, priors counted, P(honest), and nats."""
+    """Run EM from a start; return the log-likelihood with priors, P(honest), and nats."""
     n, slopes = len(agrees), np.zeros(signs.shape[1])
     scatter, wide = _max_honest_scatter(agrees) ** 2, DEVIATION_SCALE**2 / 12
     for _ in range(MAX_ITERATIONS):
@@ -71,22 +70,22 @@ def _run_em(agrees: Floats, signs: Floats, before: Floats, p: Floats) -> tuple[f
         p = after
     fit = np.logaddexp(special.log_expit(odds) + near, special.log_expit(-odds) + far).sum()
     priors = PRIOR_STRENGTH * (HONEST_PRIOR * np.log(share) + (1 - HONEST_PRIOR) * np.log(1 - share))
-    for found, beforehand in ((spread, scatter), (wide, DEVIATION_SCALE**2 / 12)):
-        priors -= SCATTER_PRIOR_STRENGTH / 2 * (np.log(found) + beforehand / found).sum()
+    for fitted_variance, prior in ((spread, scatter), (wide, DEVIATION_SCALE**2 / 12)):
+        priors -= SCATTER_PRIOR_STRENGTH / 2 * (np.log(fitted_variance) + prior / fitted_variance).sum()
     priors -= (6 * np.square((place - first) / DEVIATION_SCALE)).sum() + RIDGE / 2 * (slopes @ slopes)
     return float(fit + priors), after, np.clip(near - far, -MAX_CARRIED_NATS, MAX_CARRIED_NATS)
 
 
 def _max_honest_scatter(agrees: Floats) -> Floats:
-    """Limit of the scatter of honest clients: twice the scatter of the upper half."""
+    """Return the limit of the scatter of honest clients: twice the scatter of the upper half."""
     above = np.maximum(agrees - np.median(agrees, axis=0), 0.0)
     upper = np.sqrt(np.square(above).sum(axis=0) / max(1.0, (len(agrees) - 1) / 2))
     return np.asarray(np.clip(2 * upper, MAX_SCATTER / 4, MAX_SCATTER))
 
 
-def _variance(off: Floats, p: Floats, beforehand: Floats) -> Floats:
+def _variance(off: Floats, p: Floats, prior: Floats) -> Floats:
     return np.asarray(
-        (p @ np.square(off) + SCATTER_PRIOR_STRENGTH * beforehand) / (p.sum() + SCATTER_PRIOR_STRENGTH)
+        (p @ np.square(off) + SCATTER_PRIOR_STRENGTH * prior) / (p.sum() + SCATTER_PRIOR_STRENGTH)
     )
 
 

@@ -12,33 +12,32 @@ from anml.federated.updates import Aggregated, as_updates, check_malicious, comb
 def krum(updates: Any, malicious: int, neighbours: int | None = None) -> Aggregated:
     """Take the one update whose n - f - 2 nearest others are nearest; of equal ones the first.
 
-    Its weakness: a liar who stays close to the others is as good a winner as an honest client, and all but
-    one client's work is lost.
+    Weakness: an adversary that stays close to the others may win, and the work of all other clients is lost.
     """
     given = as_updates(updates)
     scores = krum_scores_from_distances(squared_distances(given), malicious, neighbours)
-    # Equal up to rounding is equal.
+    # Scores that differ by rounding are equal.
     winner = int(np.flatnonzero(scores <= scores.min() * (1 + 1e-9))[0])
     return Aggregated(given[winner].copy(), -scores, np.eye(len(given))[winner])
 
 
-def krum_scores_from_distances(apart: Floats, malicious: int, neighbours: int | None = None) -> Floats:
-    """Sum of squared distances of each to its nearest others: n - f - 2 of them unless said otherwise."""
-    n = len(apart)
+def krum_scores_from_distances(distances: Floats, malicious: int, neighbours: int | None = None) -> Floats:
+    """Return the sum of squared distances to the nearest others, n - f - 2 of them by default."""
+    n = len(distances)
     f = check_malicious(malicious, n, (n - 3) // 2, "Krum", "2 f + 2 < n")
     count = n - f - 2 if neighbours is None else min(max(neighbours, 1), n - 1)
-    # Each is nearest to itself, at distance 0: that one is left out.
-    others = np.sort(apart + np.diag(np.full(n, np.inf)), axis=1)
+    # The distance to itself, 0, is excluded.
+    others = np.sort(distances + np.diag(np.full(n, np.inf)), axis=1)
     return np.asarray(others[:, :count].sum(axis=1))
 
 
 def multi_krum(
     updates: Any, malicious: int, keep: int | None = None, neighbours: int | None = None
 ) -> Aggregated:
-    """Average the updates with the best Krum scores: n - f of them unless `keep` says otherwise.
+    """Average the updates with the best Krum scores: `keep` of them, n - f by default.
 
-    Its weakness: it must be told how many clients are malicious, and a wrong number either lets a liar in or
-    throws honest work away.
+    Weakness: it needs the number of malicious clients. A wrong number either includes an adversary or drops
+    honest work.
     """
     given = as_updates(updates)
     scores = krum_scores_from_distances(squared_distances(given), malicious, neighbours)

@@ -1,6 +1,6 @@
-"""A federation round by round: what each client sent, how far it was trusted and why, and its reputation.
+"""A federation round by round: the update of each client, its weight with the reason, and its reputation.
 
-Nothing here knows a framework. The same rounds give the same weights and the same reputation.
+It depends on no framework. The same rounds give the same weights and the same reputation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,9 @@ from anml.federated.weighted import Judge, WeightedUpdate, weighted
 from anml.signals.track_record import DAY, ReputationEvent, ReputationRule, replay
 from anml.weighting.weigh import recipe_of
 
-# What a client's update says of it is held-out evidence: nobody looked at its data.
+# An update is held-out evidence about its client, whose data are not seen.
 SOURCE = "held-out"
-# No training moves a parameter further; distances between longer updates overflow.
+# Largest change of a parameter; distances between longer updates overflow.
 MAX_ABS_VALUE = 1e9
 OnRound = Callable[[list[tuple[str, ReputationEvent]]], None]
 
@@ -51,7 +51,7 @@ class ClientRecord(NamedTuple):
 
 
 class Round(NamedTuple):
-    """One round: all clients that were asked, and which branch of the recipe decided."""
+    """One round: all clients that were asked, and the branch of the recipe that was applied."""
 
     number: int
     gate: Gate
@@ -64,26 +64,26 @@ class Round(NamedTuple):
 
 @dataclass
 class Federation:
-    """Weighs clients' updates by q, v, r and T through a recipe, and keeps the record.
+    """Weight the updates of clients by q, v, r and T through a recipe, and keep the record.
 
     Parameters
     ----------
     recipe
         A name in `anml.weighting.weigh.RECIPES`, or a recipe. The default, `evidence`, weighs by P(honest).
     verification
-        v of clients by name; those not named are not verified, 1 where nobody is.
+        v of clients by name; those not named are not verified. Without any name, v is 1.
     reputation
-        r of clients by name where it is known from elsewhere; else it is learned, by the Beta rule.
+        r of clients by name; for others it is learned by the Beta rule.
     stale_half_life
-        After so many rounds an update that comes late counts half; T is 1 where it is in time.
+        Number of rounds of delay after which T of an update is 0.5; T is 1 without delay.
     on_round
-        Is called after every round with the reputation events of that round, to keep them in a ledger.
+        Function that is called after every round with its reputation events, to keep them in a ledger.
     random_state
-        Seed of the projection that updates are compared by; attackers must not know it.
+        Seed of the projection in which updates are compared; attackers must not know it.
     judge
-        Who is honest, by how updates agree, credentials and earlier rounds; see `weighted`.
+        Function from agreement, credentials and earlier rounds to P(honest); see `weighted`.
     adaptive_step
-        With `evidence`, updates are lengthened while rounds go the same way, up to their `reach`.
+        With `evidence`, updates are lengthened while rounds have the same direction, up to `reach`.
     """
 
     recipe: str | Recipe | dict[str, Any] = "evidence"
@@ -116,7 +116,7 @@ class Federation:
         return recipe_of(self.recipe).combine
 
     def reputation_of(self, client: str, number: int | None = None) -> float:
-        """R of a client before a round: given, or replayed from the events of the rounds before."""
+        """Return r of a client before a round: given, or replayed from the events of earlier rounds."""
         if self.reputation is not None and client in self.reputation:
             return float(self.reputation[client])
         at = np.inf if number is None else (number - 0.5) * DAY
@@ -125,11 +125,11 @@ class Federation:
         return replay(known, last, self.rule).r
 
     def honest(self, client: str) -> float:
-        """P(honest) by all rounds: most are beforehand, so that one round against a client accuses nobody."""
+        """Return P(honest) by all rounds; by the prior, one round does not flag a client."""
         return float(special.expit(special.logit(HONEST_PRIOR) + self._memory.get(client, 0.0)))
 
     def aggregate(self, number: int, replies: Sequence[Reply]) -> Array | None:
-        """The update to apply after a round; None where fewer than two clients sent something usable."""
+        """Return the update to apply after a round, or None if fewer than two updates are usable."""
         names = [reply.client for reply in replies]
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -140,17 +140,17 @@ class Federation:
             self._note(number, gate, replies, why, {})
             return None
         v, r, t = self._signals(number, sound)
-        found = self._weighed(number, sound, v, r, t)
+        result = self._weighed(number, sound, v, r, t)
         lines = {}
         for place, reply in enumerate(sound):
-            kept, likely = bool(found.weights[place] > 0), float(found.by_updates[place])
-            said = f"q {found.q[place]:.2f}, honest by its update with probability {likely:.2f}"
-            figures = (float(each[place]) for each in (found.q, v, r, t))
-            why[reply.client] = "" if kept else f"left out by {self.name}: {said}"
-            lines[reply.client] = (float(found.weights[place]), kept, *figures, likely)
-        self._note(number, found.gate, replies, why, lines)
-        self._learn(number, sound, found)
-        return self._lengthened(found)
+            kept, likely = bool(result.weights[place] > 0), float(result.by_updates[place])
+            reason = f"q {result.q[place]:.2f}, honest by its update with probability {likely:.2f}"
+            figures = (float(each[place]) for each in (result.q, v, r, t))
+            why[reply.client] = "" if kept else f"excluded by {self.name}: {reason}"
+            lines[reply.client] = (float(result.weights[place]), kept, *figures, likely)
+        self._note(number, result.gate, replies, why, lines)
+        self._learn(number, sound, result)
+        return self._lengthened(result)
 
     def _signals(self, number: int, sound: Sequence[Reply]) -> tuple[Floats, Floats, Floats]:
         known = self.verification or {}
@@ -167,44 +167,44 @@ class Federation:
         before = np.array([self._memory.get(reply.client, 0.0) for reply in sound])
         rng, late = np.random.default_rng([self.random_state, number]), t if (t < 1).any() else None
         verified = v if self.verification else None
-        found = weighted(updates, verified, r, late, self.recipe, before, rng, rows, self.judge)
-        after = carry_over_evidence(before, found.nats)
+        result = weighted(updates, verified, r, late, self.recipe, before, rng, rows, self.judge)
+        after = carry_over_evidence(before, result.nats)
         self._memory.update({reply.client: float(x) for reply, x in zip(sound, after, strict=True)})
-        return found
+        return result
 
-    def _lengthened(self, found: WeightedUpdate) -> Array:
-        """Twice the step where two rounds go the same way, half where they have nothing in common.
+    def _lengthened(self, result: WeightedUpdate) -> Array:
+        """Double the step if two rounds have the same direction, halve it if they are orthogonal.
 
-        Once it has become shorter it does not grow again: whoever is near the goal does not leap.
+        After it has become shorter it does not grow again, since the optimum is near.
         """
         if self.name != "evidence" or not self.adaptive_step:
-            return found.update
-        now, before = found.update.astype(np.float64), self._last
+            return result.update
+        now, before = result.update.astype(np.float64), self._last
         if before is not None and before.shape == now.shape:
             lengths = float(np.linalg.norm(now) * np.linalg.norm(before))
-            alike = float(now @ before) / lengths if lengths > 0 else 0.0
-            most = max(1.0, min(self._longest, found.reach))
-            self.step = float(np.clip(self.step * 2 ** (2 * alike - 1), 1.0, most))
-            self._longest = self.step if alike < 0.5 else self._longest
+            cosine = float(now @ before) / lengths if lengths > 0 else 0.0
+            limit = max(1.0, min(self._longest, result.reach))
+            self.step = float(np.clip(self.step * 2 ** (2 * cosine - 1), 1.0, limit))
+            self._longest = self.step if cosine < 0.5 else self._longest
         self._last = now
-        return np.asarray(self.step * found.update)
+        return np.asarray(self.step * result.update)
 
     def _note(
         self, number: int, gate: Gate, replies: Sequence[Reply], why: dict[str, str], lines: dict[str, Any]
     ) -> None:
-        """Write a round down: everybody who was asked, those who sent nothing usable with nothing."""
-        nobody, every = float("nan"), []
+        """Record a round: all clients that were asked, without figures where their update was not usable."""
+        unknown, every = float("nan"), []
         for name in (reply.client for reply in replies):
-            none = (0.0, False, nobody, nobody, self.reputation_of(name, number), nobody, nobody)
+            none = (0.0, False, unknown, unknown, self.reputation_of(name, number), unknown, unknown)
             every.append(ClientRecord._make((name, *lines.get(name, none), why.get(name, ""))))
         self.history.append(Round(number, gate, tuple(every)))
 
-    def _learn(self, number: int, sound: Sequence[Reply], found: WeightedUpdate) -> None:
-        """Reputation from updates alone: never from w, v, r or T, or it would feed itself."""
+    def _learn(self, number: int, sound: Sequence[Reply], result: WeightedUpdate) -> None:
+        """Learn reputation from updates, never from w, v, r or T, which depend on reputation."""
         events = [
             (
                 reply.client,
-                ReputationEvent(number * DAY, float(found.by_updates[place]), SOURCE, f"round {number}"),
+                ReputationEvent(number * DAY, float(result.by_updates[place]), SOURCE, f"round {number}"),
             )
             for place, reply in enumerate(sound)
         ]
@@ -214,11 +214,11 @@ class Federation:
 
 
 def split_usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]:
-    """Replies that can be compared, and why the others cannot: one bad reply never stops a round.
+    """Return the usable replies, and the reason for each other one: an invalid reply never stops a round.
 
-    The shape of an update is that of most clients.
+    The expected size of an update is the most frequent one.
     """
-    why = {reply.client: reply.why or "no update came back" for reply in replies if reply.update is None}
+    why = {reply.client: reply.why or "no update was sent" for reply in replies if reply.update is None}
     sent = [reply for reply in replies if reply.update is not None]
     if sent and all(np.asarray(reply.update).dtype.kind in "iu" for reply in sent):
         raise UnsupportedError(
@@ -226,12 +226,12 @@ def split_usable(replies: Sequence[Reply]) -> tuple[list[Reply], dict[str, str]]
             "clients cannot be compared; switch it off, or weigh clients by v, r and T before they are asked"
         )
     sizes = [np.asarray(reply.update).size for reply in sent]
-    usual = max(set(sizes), key=sizes.count, default=0)
+    common_size = max(set(sizes), key=sizes.count, default=0)
     sound = []
     for reply, size in zip(sent, sizes, strict=True):
         flat = np.asarray(reply.update).reshape(-1)
-        if size != usual:
-            why[reply.client] = f"its update has {size} values, those of most {usual}"
+        if size != common_size:
+            why[reply.client] = f"its update has {size} values, those of most {common_size}"
         elif flat.dtype.kind != "f" or non_finite_clients(flat[None]):
             why[reply.client] = "its update has missing or infinite values, or whole numbers"
         elif np.abs(flat).max(initial=0.0) > MAX_ABS_VALUE:

@@ -1,9 +1,9 @@
-"""The door of aggregation: clients' updates are checked here once; and distances between them.
+"""Updates of clients, checked once, and distances between them.
 
-An update is what a client changed, never its model: between models that hardly moved, rounding decides.
+An update is the change of a model, not the model: differences of nearly equal models are lost to rounding.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +12,15 @@ import numpy.typing as npt
 from anml.core.checks import Array, Floats, as_integer
 from anml.core.errors import InputError
 
-# Columns that are worked on at a time: all clients' part of them stays near the processor.
+# Columns of one block: the values of all clients in it fit into the cache.
 BLOCK = 8_192
 Updates = npt.NDArray[Any]
 
 
 class Aggregated(NamedTuple):
-    """One update out of many, how far each client is trusted, and its share in the update.
+    """One update out of many, the score of each client, and its share in the update.
 
-    Scores can be compared within one call. Shares sum to one; of rules that choose coordinate by coordinate
+    Scores can be compared within one call. Shares sum to one; for rules that choose by coordinate
     they are shares of coordinates.
     """
 
@@ -30,7 +30,7 @@ class Aggregated(NamedTuple):
 
 
 def as_updates(updates: Any) -> Updates:
-    """Return (clients, parameters) of finite numbers, or say what is wrong with which client's update."""
+    """Return (clients, parameters) of finite numbers; an error names the client with an invalid update."""
     rows = updates if isinstance(updates, np.ndarray) else _stacked(updates)
     if rows.dtype.kind not in "fiu":
         raise InputError(f"updates must be numbers, got {rows.dtype}")
@@ -59,44 +59,44 @@ def _stacked(updates: Sequence[Any]) -> Updates:
 
 
 def non_finite_clients(updates: Updates) -> list[int]:
-    """Clients whose update is not finite."""
-    # A sum is finite where all of it is; only one that is not is looked into.
+    """Return the clients whose update is not finite."""
+    # The sum of finite values is finite unless it overflows, so only the other rows are checked.
     with np.errstate(over="ignore", invalid="ignore"):
         sums = updates.sum(axis=1, dtype=np.float64)
     return [int(c) for c in np.flatnonzero(~np.isfinite(sums)) if not np.isfinite(updates[c]).all()]
 
 
-def check_malicious(malicious: Any, clients: int, most: int, rule: str, condition: str) -> int:
-    """Return f, the number of clients that may be malicious, if a rule can stand so many."""
+def check_malicious(malicious: Any, clients: int, limit: int, rule: str, condition: str) -> int:
+    """Return f, the number of malicious clients, if it is at most the limit of a rule."""
     f = as_integer("the number of malicious clients", malicious, 0)
-    if f > most:
+    if f > limit:
         raise InputError(f"{rule} needs {condition}, got f = {f} for n = {clients}")
     return f
 
 
 def column_blocks(updates: Updates, size: int = BLOCK) -> Iterator[slice]:
-    """Columns, some at a time."""
+    """Yield the columns in blocks."""
     for start in range(0, updates.shape[1], size):
         yield slice(start, start + size)
 
 
 def squared_distances(updates: Updates) -> Floats:
-    """Squared distances of all pairs of updates, with zeros on the diagonal.
+    """Return the squared distances of all pairs of updates, with zeros on the diagonal.
 
-    They do not depend on where updates are measured from: from their mean the least is lost to rounding.
+    The mean is subtracted first, which loses the least to rounding.
     """
     products = np.zeros((len(updates), len(updates)))
     for block in column_blocks(updates):
         centred = updates[:, block] - updates[:, block].mean(axis=0)
         products += centred @ centred.T
     norms = np.diag(products)
-    apart = np.maximum(norms[:, None] + norms[None] - 2 * products, 0.0)
-    np.fill_diagonal(apart, 0.0)
-    return np.asarray(apart)
+    distances = np.maximum(norms[:, None] + norms[None] - 2 * products, 0.0)
+    np.fill_diagonal(distances, 0.0)
+    return np.asarray(distances)
 
 
 def norms(updates: Updates) -> Floats:
-    """Length of each update."""
+    """Return the length of each update."""
     total = np.zeros(len(updates))
     for block in column_blocks(updates):
         part = updates[:, block]
@@ -105,16 +105,16 @@ def norms(updates: Updates) -> Floats:
 
 
 def combine(updates: Updates, weights: Floats) -> Array:
-    """Sum of the updates by weight."""
-    # In the precision that the updates came in, and without a copy of those that are used.
+    """Return the weighted sum of the updates."""
+    # In the precision of the updates, and without a copy of them.
     return np.asarray(weights.astype(updates.dtype) @ updates)
 
 
 def project(updates: Updates, size: int, rng: np.random.Generator) -> Updates:
     """Project updates to `size` numbers that keep distances up to about sqrt(2 / size).
 
-    Every parameter goes with a random sign into one of `size` sums. Whoever does not know the signs cannot
-    hide in what the projection loses.
+    Every parameter is added with a random sign to one of `size` sums. An adversary that does not know the
+    signs cannot hide in the components that the projection loses.
     """
     if updates.shape[1] <= size:
         return updates
@@ -126,7 +126,3 @@ def project(updates: Updates, size: int, rng: np.random.Generator) -> Updates:
         sums[:, order[: part.shape[1]]] += part * signs
         order = np.roll(order, 1)
     return sums
-
-
-# Every rule returns what `Aggregated` has, some more.
-Rule = Callable[..., Any]

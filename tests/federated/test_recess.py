@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.federated.rules.recess import abnormality, recess
+from anml.federated.rules import abnormality, recess
 
 
 def test_recess_by_hand():

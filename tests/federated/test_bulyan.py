@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.federated.rules.bulyan import bulyan
+from anml.federated.rules import bulyan
 from anml.federated.updates import column_blocks, squared_distances
 
 
@@ -84,7 +84,7 @@ def test_blocks_of_columns_leave_no_trace(monkeypatch):
     updates = np.random.default_rng(0).normal(size=(11, 40))
     whole = bulyan(updates, 2).update
     monkeypatch.setattr("anml.federated.updates.BLOCK", 7)
-    module = sys.modules["anml.federated.rules.bulyan"]
+    module = sys.modules["anml.federated.rules"]
     monkeypatch.setattr(module, "column_blocks", lambda updates: column_blocks(updates, 7))
     np.testing.assert_array_equal(bulyan(updates, 2).update, whole)
 

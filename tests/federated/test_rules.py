@@ -8,20 +8,27 @@ from hypothesis import strategies as st
 from anml.core.errors import InputError
 from anml.federated.agreement import geometric_median
 from anml.federated.krum import krum, multi_krum
-from anml.federated.rules.bulyan import bulyan
-from anml.federated.rules.mean import mean
-from anml.federated.rules.median import median, trimmed_mean
-from anml.federated.rules.rules import MAX_BYZANTINE, RULES
+from anml.federated.rules import bulyan, fltrust, mean, median, recess, trimmed_mean
+from anml.federated.weighted import weighted
 from other_packages import byzfl_aggregators, installed
 
+# Rules by name; those with a limit take the number of malicious clients, at most that of n clients.
+RULES = {
+    "mean": mean, "krum": krum, "multi-krum": multi_krum, "median": median, "trimmed-mean": trimmed_mean,
+    "bulyan": bulyan, "fltrust": fltrust, "recess": recess, "weighted": weighted,
+}  # fmt: skip
+MAX_MALICIOUS = {
+    "krum": lambda n: (n - 3) // 2, "multi-krum": lambda n: (n - 3) // 2,
+    "trimmed-mean": lambda n: (n - 1) // 2, "bulyan": lambda n: (n - 3) // 4,
+}  # fmt: skip
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 F = 2
 
 
 def run(name, updates, f=F):
     """Any rule with what it needs."""
-    if name in MAX_BYZANTINE:
-        return RULES[name](updates, malicious=min(f, MAX_BYZANTINE[name](len(updates))))
+    if name in MAX_MALICIOUS:
+        return RULES[name](updates, malicious=min(f, MAX_MALICIOUS[name](len(updates))))
     if name == "fltrust":
         return RULES[name](updates, server=np.ones(np.asarray(updates).shape[1]))
     if name == "recess":
@@ -69,7 +76,7 @@ def test_breakdown_point(name):
     """As many liars as a rule stands leave the result near the honest, however far away; the mean is gone."""
     rng = np.random.default_rng(1)
     clean = rng.normal(1.0, 0.05, (11, 30))
-    f = min(3, MAX_BYZANTINE[name](11)) if name in MAX_BYZANTINE else 3
+    f = min(3, MAX_MALICIOUS[name](11)) if name in MAX_MALICIOUS else 3
     dirty = clean.copy()
     dirty[:f] = -1e6
     found = run(name, dirty, f)
@@ -108,7 +115,7 @@ def test_bad_updates_are_one_sentence(name, updates, said):
 def _extra(name):
     """Return the arguments of a rule other than the updates."""
     extra = {"fltrust": [np.ones(2)], "recess": [np.zeros(2)]}
-    return [0] if name in MAX_BYZANTINE else extra.get(name, [])
+    return [0] if name in MAX_MALICIOUS else extra.get(name, [])
 
 
 @pytest.mark.parametrize(("rule", "n"), [(krum, 6), (multi_krum, 6), (trimmed_mean, 4), (bulyan, 10)])

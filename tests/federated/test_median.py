@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anml.federated.rules.median import median
+from anml.federated.rules import median
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 

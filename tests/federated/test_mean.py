@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.federated.rules.mean import mean
+from anml.federated.rules import mean
 
 
 def test_mean_counts_rows():

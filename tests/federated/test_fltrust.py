@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.federated.rules.fltrust import fltrust
+from anml.federated.rules import fltrust
 
 
 def test_fltrust_by_hand():
