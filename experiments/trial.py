@@ -110,7 +110,7 @@ def run_batch(experiment: Experiment, places: Sequence[Place], device: str = "cp
             if any(experiment.methods[method].combine == "evidence" for method in methods):
                 belief = label_estimates(seen, setting.decay)
                 signals = replace(
-                    signals, p_correct=belief.p_correct, doubtful=belief.doubtful, evenly=belief.evenly
+                    signals, p_correct=belief.p_correct, disputed=belief.doubtful, equal_votes=belief.evenly
                 )
             for method in methods:
                 recipe = experiment.methods[method]

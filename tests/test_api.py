@@ -127,7 +127,7 @@ BAD_ARGUMENTS = {
         [{"epochs": "many"}, {"folds": 2.5}, {"hidden": [8.0]}],
         "must be a whole number, got",
     ),
-    "schema.format": (["toloka"], "a format is for files; a frame is read as it is, got format 'toloka'"),
+    "schema.format": (["toloka"], "the format of a frame must be auto or table, got 'toloka'"),
     "schema.tiem": (["x"], "unknown key of Schema 'tiem' (did you mean 'time'?)"),
     "schema": ([3, "time"], "schema must be a Schema or a dict of its fields, got"),
     "engine": (["local"], "engine must be one of local, ray of anml.engines, got 'local'"),

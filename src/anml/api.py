@@ -205,7 +205,7 @@ class Audit:
 
         text = summary(self._result)
         lines = [
-            *([text.doubt] if text.doubt else []),
+            *([text.dispute] if text.dispute else []),
             *(f"{question}: {answer}" for question, answer in text.lines()),
             *weighting_sentences(self._result),
             *(f"warning: {warning}" for warning in self.warnings),

@@ -88,14 +88,14 @@ def test_a_file_holds_the_same_settings(tmp_path):
     request = options.request
     assert (request.label, request.contributor, request.time, request.evaluate) == ("y", "who", "t", False)
     assert options.task == anml.tasks.Ordinal(order=["lo", "hi"])
-    assert request.rule == anml.Recipe("multiplicative", use=("q",), keep=0.5, half_life="90d")
+    assert request.resolved_recipe == anml.Recipe("multiplicative", use=("q",), keep=0.5, half_life="90d")
 
 
 def test_typed_options_go_before_the_file(tmp_path):
     (tmp_path / "a.toml").write_text('label = "y"\nrandom_state = 3\n[recipe]\nname = "krum"\n')
     options = resolve(read_config(tmp_path / "a.toml"), label="z", seed=4, recipe="uniform")
     assert (options.request.label, options.request.seed) == ("z", 4)
-    assert options.request.rule == anml.RECIPES["uniform"]
+    assert options.request.resolved_recipe == anml.RECIPES["uniform"]
 
 
 def test_a_file_with_an_unknown_key_is_refused(tmp_path):
@@ -114,7 +114,7 @@ def test_what_a_run_stores_gives_its_options_again(tmp_path):
         label="y", contributor="who", seed=7,
     )  # fmt: skip
     again = resolve(options.to_config())
-    assert again.request.rule == options.request.rule
+    assert again.request.resolved_recipe == options.request.resolved_recipe
     assert replace(again.request, recipe="krum") == replace(options.request, recipe="krum")
 
 

@@ -150,7 +150,7 @@ def test_what_was_kept_takes_nothing_by_another_weight_either(place):
 
 def test_verdicts_must_fit_the_run(place):
     for verdicts in ({"ann": TRUSTED}, dict.fromkeys(LABELS, "splendid")):
-        with pytest.raises(InputError, match="has no single verdict"):
+        with pytest.raises(InputError, match="needs exactly one verdict"):
             judged(place, LABELS, verdicts)
 
 

@@ -120,14 +120,14 @@ def test_a_pandas_index_finds_rows():
 @pytest.mark.parametrize(
     ("data", "key", "says"),
     [
-        (TABLE[ORDER], None, "these are other rows, or another order; name a key"),
+        (TABLE[ORDER], None, "the rows or their order differ; name a key"),
         (TABLE[:50], None, "the data have 50 rows and the audited table 120"),
-        (TABLE, "colour", "the audited table has no column 'colour'"),
-        (TABLE.drop("id"), "id", "the dataset has no column 'id'"),
+        (TABLE, "colour", "the audited table has no key column 'colour'"),
+        (TABLE.drop("id"), "id", "the dataset has no key column 'id'"),
         ([{"id": "r500"}], "id", "the audited table has no row whose 'id' is 'r500'"),
-        (TABLE, "who", "'who' must name each row of the audited table once"),
-        ([{"id": "r7"}], "id", "the audit kept none of these rows"),
-        (iter([]), None, "has no length; name a column"),
+        (TABLE, "who", "key 'who' must be unique in the audited table"),
+        ([{"id": "r7"}], "id", "the audit kept none of the rows of this dataset"),
+        (iter([]), None, "has no length; name a shared column"),
         (
             TensorDataset(torch.zeros(120, 2)),
             None,
@@ -181,7 +181,7 @@ def test_a_run_of_an_engine_gives_weights_by_key_and_by_place(sliced):
     [
         (TABLE.reverse(), None, "row 0 of the data has"),
         (TABLE.head(3), None, "the data have 3 rows and the audited table 120"),
-        (TABLE, "nothing", "the audited table has no column 'nothing'"),
+        (TABLE, "nothing", "the audited table has no key column 'nothing'"),
     ],
 )
 def test_other_rows_are_refused_of_an_engine_as_well(sliced, data, key, says):

@@ -155,7 +155,7 @@ class TestIndex:
             if not refused:
                 assert align_by_index("predictions", beside, data) is beside
                 continue
-            with pytest.raises(InputError, match="the predictions count their rows from 0"):
+            with pytest.raises(InputError, match="the predictions are numbered from 0"):
                 align_by_index("predictions", beside, data)
 
     def test_data_without_one_cannot_be_aligned_by_it(self):
@@ -166,7 +166,7 @@ class TestIndex:
                 assert align_by_index("predictions", given, data) is given
                 continue
             for each in (data, "labels.csv"):
-                with pytest.raises(InputError, match="the predictions have an index, and the data have none"):
+                with pytest.raises(InputError, match="the predictions have an index and the data have none"):
                     align_by_index("predictions", given, each)
 
     def test_rows_that_are_missing_are_named(self):
@@ -174,7 +174,7 @@ class TestIndex:
         with pytest.raises(InputError, match="the predictions have no row of index '8'"):
             align_by_index("predictions", beside, self.data)
         twice = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 9, 8])
-        with pytest.raises(InputError, match="one names rows twice"):
+        with pytest.raises(InputError, match="one has duplicates"):
             align_by_index("embeddings", twice, self.data)
 
 

@@ -169,7 +169,7 @@ def test_a_model_of_embeddings_predicts_for_embeddings(tmp_path):
     ("request_of", "said"),
     [
         ({"key": "id"}, "there is no column 'id'"),
-        ({"embeddings": np.ones((60, 2)), "features": ["width"]}, "take the place of feature columns"),
+        ({"embeddings": np.ones((60, 2)), "features": ["width"]}, "embeddings replace feature columns"),
         ({"true_label": "contributr"}, "there is no column 'contributr'"),
         ({"true_label": "label", "label": "label"}, "'label' is named as label and as true_label"),
     ],

@@ -145,7 +145,7 @@ def test_verdicts_are_read_by_name(folder):
 )
 def test_verdicts_that_do_not_fit_the_run(folder, given):
     write_run(folder, simple_rows({"ann": 2, "ben": 1}), verdicts=given)
-    with pytest.raises(InputError, match=r"has no single verdict, one of .*, on contributor"):
+    with pytest.raises(InputError, match=r"needs exactly one verdict \(.*\) for contributor"):
         read_verdicts(folder, read_run(folder))
 
 
@@ -187,5 +187,5 @@ def test_learned_counts_are_read_under_the_names_of_the_samples(folder):
     ],
 )
 def test_evidence_of_more_labels_than_there_are_or_of_nobody(folder, rows):
-    with pytest.raises(InputError, match="does not fit the samples of the run: see contributor"):
+    with pytest.raises(InputError, match="does not match the samples of the run: see contributor"):
         learned(folder, f"contributor,learned_reputation_n_correct,learned_reputation_n_wrong\n{rows}\n")

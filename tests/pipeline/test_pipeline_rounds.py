@@ -81,7 +81,7 @@ def test_a_second_label_of_numbers_is_a_number():
         3,
         4,
     ]
-    with pytest.raises(AnmlError, match="'four' is no label of this table"):
+    with pytest.raises(AnmlError, match="'four' is not a label of this table"):
         answered(frame, NAMED, {0: NewLabel("four", "eve")}, AS_LABEL)
 
 

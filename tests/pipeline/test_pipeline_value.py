@@ -142,7 +142,7 @@ def test_copies_are_said_and_belong_to_who_was_first():
         ({"estimator": 3}, "or have fit and predict, got 3"),
         ({"estimator": LinearRegression()}, "classifier where labels are classes, got LinearRegression"),
         ({"scoring": "r2"}, "unknown metric of classification 'r2'"),
-        ({"scoring": max}, "goes with an estimator of your own"),
+        ({"scoring": max}, "needs a custom estimator"),
         ({"n_evaluations": 3}, "must be at least 16, got 3"),
         ({"contributor": "nobody"}, "nobody"),
         ({"run": "nowhere"}, "is not a run folder"),

@@ -59,7 +59,7 @@ def test_freshness_by_domain(domain):
 def test_freshness_by_a_decay_survives_the_record():
     decay = ContextDecay.between(Decay(0.01), Decay(0.1), Decay(0.05), "direct-application")
     asked = Request(recipe=Recipe(half_life=decay))
-    stored = asked.rule.to_dict()
+    stored = asked.resolved_recipe.to_dict()
     assert Request(recipe=stored).decay == asked.decay == decay
 
 

@@ -613,7 +613,7 @@ class TestWarnings:
 
     def test_a_dispute_is_described_by_its_share(self, result):
         said = "disputed: contributors of 41% of the rows contradict the rest, and the data cannot show"
-        assert said in summary(replace(result, disputed_share=0.414)).doubt
+        assert said in summary(replace(result, disputed_share=0.414)).dispute
 
     def test_doubt_is_said_once_and_before_anything_else(self, result):
         doubt = replace(
@@ -645,7 +645,14 @@ class TestCard:
         card = render_card(result)
         words = Page(card).words
         said = summary(result)
-        for text in (*told(said.who), *said.todo, said.change.headline, *said.change.said, "A warning about"):
+        change = said.change
+        for text in (
+            *told(said.contributors),
+            *said.todo,
+            change.headline,
+            *change.sentences,
+            "A warning about",
+        ):
             assert text in words
         for name in result.contributors["contributor"]:
             assert name in words

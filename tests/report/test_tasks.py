@@ -23,7 +23,7 @@ def test_a_ranking_names_places_scores_and_what_is_decided():
     section = ranking()
     assert section.rows[0] == ["1", "a", "+1.00", "+0.50 to +1.50", "3", "97%"]
     assert section.rows[1] == ["2", "b", "−1.00", "−1.50 to −0.50", "3", ""]
-    assert section.said == ["Two."]
+    assert section.sentences == ["Two."]
     assert "group" not in section.head
 
 

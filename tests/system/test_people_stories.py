@@ -57,7 +57,7 @@ class TestSystematicErrors:
     def test_a_majority_with_the_same_error_has_no_contributor_flagged(self):
         found = self.audit_of(12, "same")
         assert set(verdicts(found).values()) == {INCONCLUSIVE}
-        doubt = summary(found._result).doubt
+        doubt = summary(found._result).dispute
         assert doubt.startswith("This result is disputed: contributors of ")
         assert "contradict the rest, and the data cannot show which side is correct" in doubt
 
@@ -169,7 +169,7 @@ class TestSides:
         split = frame.with_columns(label=pl.when(pl.col("who") < "p04").then(turned).otherwise("label"))
         found = audited(split, item="item")
         assert set(verdicts(found).values()) == {INCONCLUSIVE}
-        doubt = summary(found._result).doubt
+        doubt = summary(found._result).dispute
         assert doubt.startswith("This result is disputed: contributors of ")
         assert "contradict the rest, and the data cannot show which side is correct" in doubt
 

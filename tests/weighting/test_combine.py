@@ -107,7 +107,8 @@ class TestByHand:
         assert (gate.label_error_rate, gate.s_min) == (pytest.approx(0.3), pytest.approx(0.1))
 
     def test_rows_of_whom_nobody_else_covers_count_in_full_or_not_at_all(self):
-        found = replace(Signals.of([0.5] * 3, p_correct=[0.6, 0.6, 0.4]), apart=np.array([True, False, True]))
+        found = Signals.of([0.5] * 3, p_correct=[0.6, 0.6, 0.4])
+        found = replace(found, no_overlap=np.array([True, False, True]))
         # 1, a quarter and nothing.
         np.testing.assert_allclose(COMBINERS["evidence"](found, Recipe("evidence"))[0], [0.8, 0.2, 0])
 

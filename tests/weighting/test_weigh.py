@@ -137,10 +137,10 @@ class TestEvidence:
 
     def test_doubt_is_said_and_weighed_by_unless_nothing_is_identified(self):
         signals = Signals.of([0.5] * 3, p_correct=[0.9, 0.3, 0.8])
-        doubtful = compute_sample_weights(replace(signals, doubtful=0.3), RECIPES["evidence"])
+        doubtful = compute_sample_weights(replace(signals, disputed=0.3), RECIPES["evidence"])
         assert (doubtful.gate.branch, doubtful.gate.reason) == ("disputed", DISPUTE_REASON)
         assert doubtful.kept.tolist() == [True, False, True]
-        evenly = compute_sample_weights(replace(signals, doubtful=0.3, evenly=True), RECIPES["evidence"])
+        evenly = compute_sample_weights(replace(signals, disputed=0.3, equal_votes=True), RECIPES["evidence"])
         assert evenly.gate.branch == "disputed"
         assert evenly.kept.all()
         np.testing.assert_allclose(evenly.w, 1 / 3)
@@ -319,7 +319,7 @@ class TestTrainingLabels:
 
     @pytest.mark.parametrize("evenly", [True, False])
     def test_nothing_is_corrected_where_nobody_can_tell_who_is_right(self, evenly):
-        assert self.taught([0.9, 0.1], [0, 1], np.eye(2), doubtful="two camps", evenly=evenly) is None
+        assert self.taught([0.9, 0.1], [0, 1], np.eye(2), disputed="two camps", equal_votes=evenly) is None
 
     @given(st.integers(0, 10_000), st.sampled_from(["classification", "regression"]))
     def test_laws(self, seed, task):

@@ -126,8 +126,8 @@ def assess(
     scores = _scores(scaled, y, task, belief, fit, policy, progress)
     signals = replace(
         signals, q=scores.q, p_correct=belief.p_correct, label_error_rate=belief.wrong.mean,
-        doubtful=belief.doubtful, evenly=belief.evenly,
-        apart=None if belief.around.covered is None or codes is None else ~belief.around.covered[codes],
+        disputed=belief.doubtful, equal_votes=belief.evenly,
+        no_overlap=None if belief.around.covered is None or codes is None else ~belief.around.covered[codes],
     )  # fmt: skip
     weighting = compute_sample_weights(signals, policy.recipe)
     if task == "classification":

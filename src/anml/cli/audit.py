@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anml.cli import options as given
+from anml.cli import options as shared
 from anml.cli.config import engine_of, read_config, with_columns, with_settings
 from anml.cli.fail_if import fail, parse_condition
 from anml.cli.options import Output, opt
@@ -24,59 +24,59 @@ if TYPE_CHECKING:
 
 def audit(
     context: typer.Context,
-    data: given.Data,
-    label: given.Label = None,
-    contributor: given.Contributor = None,
-    item: given.Item = None,
-    column: given.Columns = None,
-    task: given.TaskName = None,
-    predictions: given.Predictions = None,
-    embeddings: given.Embeddings = None,
-    recipe: given.RecipeName = None,
-    test: given.Test = None,
-    fail_if: given.FailIf = None,
+    data: shared.Data,
+    label: shared.Label = None,
+    contributor: shared.Contributor = None,
+    item: shared.Item = None,
+    column: shared.Columns = None,
+    task: shared.TaskName = None,
+    predictions: shared.Predictions = None,
+    embeddings: shared.Embeddings = None,
+    recipe: shared.RecipeName = None,
+    test: shared.Test = None,
+    fail_if: shared.FailIf = None,
     engine: Annotated[str | None, opt("local or ray, for Parquet files with more rows than memory.")] = None,
     out: Annotated[Path | None, opt("Folder for the report and the files.")] = None,
-    config: given.Config = None,
-    set: given.Settings = None,
-    seed: given.Seed = None,
+    config: shared.Config = None,
+    set: shared.Settings = None,
+    seed: shared.Seed = None,
 ) -> None:
     """Audit a table or an export of a labelling tool."""
     from anml.api import Audit, run_audit
 
     condition, output = parse_condition(fail_if), context.obj
     settings = with_columns(with_settings(read_config(config), set or ()), column or (), task)
-    runs = engine_of(engine, out, settings.pop("engine", None))
+    executor = engine_of(engine, out, settings.pop("engine", None))
     options = resolve(settings, label=label, contributor=contributor, item=item, task=task, recipe=recipe,
                       predictions=predictions, embeddings=embeddings, test=test, seed=seed)  # fmt: skip
-    _check_out(None if runs else out)
-    result, table = run_audit(data, options, runs, progress_display(output))
-    found = Audit.from_result(result, None, table, None if runs is None else Path(runs.out))
-    files = ["samples/", "contributors.csv", "report.html", "run.json"] if runs else []
-    if out is not None and runs is None:
-        files = found.save(out)
+    _check_out(None if executor else out)
+    result, table = run_audit(data, options, executor, progress_display(output))
+    audited = Audit.from_result(result, None, table, None if executor is None else Path(executor.out))
+    files = ["samples/", "contributors.csv", "report.html", "run.json"] if executor else []
+    if out is not None and executor is None:
+        files = audited.save(out)
     show(result, "audit", out, files, output)
     fail(condition, fail_if, result)
 
 
 def train(
     context: typer.Context,
-    data: given.Data,
-    label: given.Label = None,
-    contributor: given.Contributor = None,
-    item: given.Item = None,
-    column: given.Columns = None,
-    task: given.TaskName = None,
-    predictions: given.Predictions = None,
-    embeddings: given.Embeddings = None,
-    recipe: given.RecipeName = None,
-    test: given.Test = None,
-    fail_if: given.FailIf = None,
+    data: shared.Data,
+    label: shared.Label = None,
+    contributor: shared.Contributor = None,
+    item: shared.Item = None,
+    column: shared.Columns = None,
+    task: shared.TaskName = None,
+    predictions: shared.Predictions = None,
+    embeddings: shared.Embeddings = None,
+    recipe: shared.RecipeName = None,
+    test: shared.Test = None,
+    fail_if: shared.FailIf = None,
     model: Annotated[str, opt("mlp, logistic (classes) or ridge (numbers).")] = "mlp",
     out: Annotated[Path, opt("Folder for the model, the report and the files.")] = Path("anml-run"),
-    config: given.Config = None,
-    set: given.Settings = None,
-    seed: given.Seed = None,
+    config: shared.Config = None,
+    set: shared.Settings = None,
+    seed: shared.Seed = None,
 ) -> None:
     """Audit, then train a model on the weighted rows."""
     condition = parse_condition(fail_if)
@@ -93,13 +93,13 @@ def train_and_show(
     """Train a model, write the run and print the result."""
     from anml.pipeline.sources import apply_source, attach_provenance, read
 
-    # Errors of the file are raised before the heavy imports.
+    # Input errors are raised before the heavy imports.
     source = read(data, options)
     if source.shape is not None:
         why = f"no model is trained on labels of the task {source.shape.kind}"
         raise UnsupportedError(f"{why}; audit the data, and train on its weights")
     if options.encoder is not None:
-        raise UnsupportedError("train needs a file of vectors; encode images or texts beforehand")
+        raise UnsupportedError("train does not encode images or texts; pass a file of vectors")
     request = apply_source(options.request, source)
     from anml.pipeline.train import train_table
     from anml.pipeline.write import check_folder, write_run
@@ -122,8 +122,8 @@ def train_and_show(
 
 
 def predict(
-    run: given.RunFolder,
-    data: given.Table,
+    run: shared.RunFolder,
+    data: shared.Table,
     out: Annotated[Path | None, opt("File to write, .csv or .parquet; default: print CSV.")] = None,
 ) -> None:
     """Predict with a trained model."""
@@ -142,7 +142,7 @@ def predict(
 def demo(
     context: typer.Context,
     out: Annotated[Path, opt("Folder for the tables, the run and the report.")] = Path("anml-demo"),
-    seed: Annotated[int, opt("Seed of everything random.")] = 0,
+    seed: Annotated[int, opt("Random seed.")] = 0,
 ) -> None:
     """Audit simulated labels and write a report."""
     from anml.cli.demo_data import demo_tables
@@ -168,7 +168,7 @@ def demo(
 
 
 def resolve(settings: Mapping[str, Any], **typed: Any) -> "AuditOptions":
-    """Return the options of an audit: what was typed goes before the configuration."""
+    """Return the options of an audit; command-line values override the configuration."""
     from anml.api import audit_options
 
     chosen = {name: value for name, value in typed.items() if value is not None}
@@ -218,7 +218,7 @@ def _check_out(out: Path | None) -> None:
 
 
 def progress_display(output: Output) -> AbstractContextManager[Any]:
-    """Return a bar at once on a terminal; elsewhere lines, for steps longer than ten seconds."""
+    """Show a bar on a terminal; else log lines, for runs longer than ten seconds."""
     from anml.report.progress import progress_shown
 
     return progress_shown(False if output.quiet or output.json else None, bar_after=0.0, lines_after=10.0)

@@ -1,4 +1,4 @@
-"""`anml compare`: two runs side by side, as tables and one page. Heavy imports are inside."""
+"""`anml compare`: differences of two runs. Heavy imports are inside the command."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,19 +26,19 @@ def compare(
 
     if out is not None:
         check_folder(out, PAGE)
-    found = compare_runs(before, after)
+    diff = compare_runs(before, after)
     if out is not None:
-        write_frame(found.people, out / "contributors.csv")
-        write_frame(found.rows, out / "rows.csv")
-        write_file(out / PAGE, comparison_page(before.name, after.name, found))
+        write_frame(diff.people, out / "contributors.csv")
+        write_frame(diff.rows, out / "rows.csv")
+        write_file(out / PAGE, comparison_page(before.name, after.name, diff))
     if context.obj.json:
-        figures = {name: list(pair) for name, pair in found.figures.items()}
-        print(as_json({"figures": figures, "n_shared_rows": found.shared, "n_corrected": found.mended,
-                       "contributors": found.people.to_dicts(), "n_changed_rows": found.rows.height,
+        figures = {name: list(pair) for name, pair in diff.figures.items()}
+        print(as_json({"figures": figures, "n_shared_rows": diff.shared, "n_corrected": diff.mended,
+                       "contributors": diff.people.to_dicts(), "n_changed_rows": diff.rows.height,
                        "out": out and str(out)}))  # fmt: skip
         return
-    for sentence in comparison_sentences(found):
+    for sentence in comparison_sentences(diff):
         print(sanitise(sentence))
-    print("\n".join(columns(("", "before", "after"), comparison_figures(found))))
+    print("\n".join(columns(("", "before", "after"), comparison_figures(diff))))
     if out is not None:
         print(f"Report: {out / PAGE}")

@@ -15,12 +15,12 @@ from anml.engines.options import ENGINES, Local, Ray
 from anml.schema import Encoder, Schema
 from anml.tasks import TASKS
 
-# Settings of the audit itself, with the types that they may have.
+# Settings of the audit with their types.
 AUDIT_SETTINGS: dict[str, Any] = {
     "label": str, "contributor": str, "item": str, "features": Sequence[str], "predictions": Path,
     "embeddings": str, "evaluate": bool | Path, "random_state": int, "n_jobs": int,
 }  # fmt: skip
-# Tables of the file, by the classes whose fields are their keys.
+# Tables of the file; their keys are the fields of these classes.
 SECTIONS: dict[str, tuple[type, ...]] = {
     "schema": (Schema,),
     "task": tuple(TASKS.values()),
@@ -28,7 +28,7 @@ SECTIONS: dict[str, tuple[type, ...]] = {
     "encoder": (Encoder,),
     "engine": (Local, Ray),
 }
-# Tables that choose a class or a base by name.
+# Tables with a key `name`.
 NAMED = ("task", "recipe", "engine")
 
 
@@ -39,12 +39,12 @@ def config_keys() -> Iterator[tuple[str, Any, Any]]:
     for section, kinds in SECTIONS.items():
         if section in NAMED:
             yield f"{section}.name", str, None
-        seen: set[str] = set()
+        yielded: set[str] = set()
         for kind in kinds:
             hints = get_type_hints(kind)
             for each in fields(kind):
-                if each.name not in seen and each.type != "Profile":
-                    seen.add(each.name)
+                if each.name not in yielded and each.type != "Profile":
+                    yielded.add(each.name)
                     if (section, each.name) == ("recipe", "profile"):
                         yield "recipe.profile", str, "default"
                         yield from _profile_keys()
@@ -63,24 +63,24 @@ def _default(each: "Field[Any]") -> Any:
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
-    """Read a TOML file, or the settings that a run stored in its run.json."""
+    """Read a TOML file, or the settings in the run.json of a run."""
     if path is None:
         return {}
     text = read_text(path, "configuration")
     try:
         if path.suffix.lower() != ".json":
             return _checked(tomllib.loads(text), str(path))
-        found = json.loads(text)
-        return _checked(found.get("config", found), str(path))
+        config = json.loads(text)
+        return _checked(config.get("config", config), str(path))
     except (tomllib.TOMLDecodeError, json.JSONDecodeError, AttributeError) as error:
         raise InputError(f"the configuration {path} cannot be read: {error}") from None
 
 
 def _checked(config: dict[str, Any], where: str) -> dict[str, Any]:
-    known = {key: kind for key, kind, _ in config_keys()}
+    types = {key: kind for key, kind, _ in config_keys()}
     for key, _ in _flat(config):
-        if key not in known and key not in SECTIONS:
-            raise UnknownNameError(f"key in {where}", key, known)
+        if key not in types and key not in SECTIONS:
+            raise UnknownNameError(f"key in {where}", key, types)
     return config
 
 
@@ -95,15 +95,15 @@ def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 def with_settings(config: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """Return the configuration with `KEY=VALUE` settings applied."""
-    known = {key: kind for key, kind, _ in config_keys()}
+    types = {key: kind for key, kind, _ in config_keys()}
     for text in settings:
         key, sign, value = text.partition("=")
         key = key.strip()
         if not sign:
             raise InputError(f"--set takes KEY=VALUE, such as recipe.half_life=90d, got {text!r}")
-        if key not in known:
-            raise UnknownNameError("key of --set", key, known)
-        config = _put(config, key.split("."), _parse(key, value.strip(), known[key]))
+        if key not in types:
+            raise UnknownNameError("key of --set", key, types)
+        config = _put(config, key.split("."), _parse(key, value.strip(), types[key]))
     return config
 
 
@@ -130,7 +130,7 @@ def _put(config: dict[str, Any], path: Sequence[str], value: Any) -> dict[str, A
     if not rest:
         return {**config, name: value}
     inner = config.get(name)
-    # A name in place of a table is the table with that name.
+    # A string is a table with that name.
     table = dict(inner) if isinstance(inner, Mapping) else {} if inner is None else {"name": inner}
     return {**config, name: _put(table, rest, value)}
 

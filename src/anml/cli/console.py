@@ -1,4 +1,4 @@
-"""A result in the terminal: summary, contributors, notes and warnings."""
+"""Print a result: summary, contributors, notes and warnings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,10 +27,10 @@ def print_audit(result: AuditResult) -> None:
     def say(text: str, style: str | None = None) -> None:
         console.print(text, style=style, highlight=False, markup=False)
 
-    said = summary(result)
-    if said.doubt:
-        say(said.doubt, "bold yellow")
-    for question, answer in said.lines():
+    parts = summary(result)
+    if parts.dispute:
+        say(parts.dispute, "bold yellow")
+    for question, answer in parts.lines():
         console.print(Text.assemble((f"{question}: ", "bold"), answer))
     say(" ".join(weighting_sentences(result)), "dim")
     if not result.contributors.is_empty():
@@ -54,7 +54,7 @@ def print_audit(result: AuditResult) -> None:
             say(f"{kind}: {sentence}", style)
 
 
-# Figures of the contributor table; contributors.csv and the report have all.
+# Columns of the contributor table; contributors.csv has all columns.
 _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "verdict": lambda row: str(row["verdict"]),
     "kappa": lambda row: f"{row['kappa']:z.2f}",
@@ -65,11 +65,11 @@ _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def _contributor_table(result: AuditResult, width: int) -> list[str]:
-    """Contributors with their figures; on a narrow terminal names are cut, never figures."""
+    """Contributor table; on a narrow terminal names are truncated, figures are not."""
     people = result.contributors.head(MAX_ROWS).to_dicts()
     figures = [[make(row) for make in _COLUMNS.values()] for row in people]
-    wide = sum(max(map(len, cells)) + 2 for cells in zip(_COLUMNS, *figures, strict=True))
-    room = max(width - wide, MIN_NAME_WIDTH)
-    called = [truncate(row["contributor"], room) for row in people]
-    rows = [[name, *cells] for name, cells in zip(called, figures, strict=True)]
+    figures_width = sum(max(map(len, cells)) + 2 for cells in zip(_COLUMNS, *figures, strict=True))
+    name_width = max(width - figures_width, MIN_NAME_WIDTH)
+    names = [truncate(row["contributor"], name_width) for row in people]
+    rows = [[name, *cells] for name, cells in zip(names, figures, strict=True)]
     return columns(("contributor", *_COLUMNS), rows)

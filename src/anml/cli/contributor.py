@@ -1,4 +1,4 @@
-"""`anml contributor`: the page of one contributor, without other names. Heavy imports are inside."""
+"""`anml contributor`: the report on one contributor. Heavy imports are inside the command."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,73 +35,71 @@ def contributor(
             raise InputError(f"the output must end in .html, got {out.name!r}")
     from anml.pipeline.person import contributor_report
 
-    found = contributor_report(run, name)
+    report = contributor_report(run, name)
     if out is not None:
-        write_file(out, render_person(found))
+        write_file(out, render_person(report))
     if context.obj.json:
-        tables = {name: getattr(found, name).to_dicts() for name in found._fields if name != "summary"}
-        print(as_json({**found.summary, **tables, "out": out and str(out)}))
+        tables = {name: getattr(report, name).to_dicts() for name in report._fields if name != "summary"}
+        print(as_json({**report.summary, **tables, "out": out and str(out)}))
         return
-    for sentence in sentences(found):
+    for sentence in sentences(report):
         print(sanitise(sentence))
-    if not found.by_label.is_empty():
-        rows = [tuple(each.values()) for each in _by_label(found)]
+    if not report.by_label.is_empty():
+        rows = [tuple(each.values()) for each in _by_label(report)]
         print("\n".join(columns(("suggested label", "rows", "accuracy", "peer accuracy"), rows)))
     if out is not None:
         print(f"Page: {out}")
 
 
-def sentences(found: "ContributorReport") -> list[str]:
-    """The accuracy of the contributor and of the others, frequent errors, and the next step."""
+def sentences(report: "ContributorReport", page: bool = False) -> list[str]:
+    """Accuracy, most frequent error and next step; a page addresses the contributor."""
     from anml.report.verdict_text import describe_change
 
-    about, name = found.summary, truncate(found.summary["contributor"], NAME_WIDTH)
+    row, name = report.summary, truncate(report.summary["contributor"], NAME_WIDTH)
     # A comparison is correct if it is not a random choice.
-    what, right = ("comparison", "not random") if "discrimination" in about else ("label", "correct")
-    said = [
-        f"An estimated {format_percent(about['accuracy'])} ({format_percent(about['accuracy_low'])} to "
-        f"{format_percent(about['accuracy_high'])}) of {pluralise(about['rows'], what)} by {name} are "
-        f"{right}; peer accuracy on comparable rows is {format_percent(about['peer_accuracy'])}."
+    what, right = ("comparison", "not random") if "discrimination" in row else ("label", "correct")
+    lines = [
+        f"An estimated {format_percent(row['accuracy'])} ({format_percent(row['accuracy_low'])} to "
+        f"{format_percent(row['accuracy_high'])}) of {pluralise(row['rows'], what)} by {name} are "
+        f"{right}; peer accuracy on comparable rows is {format_percent(row['peer_accuracy'])}."
     ]
-    said += [f"{name} {notes}."] if (notes := about.get("notes")) else []
-    well = found.by_label.filter(found.by_label["accuracy"] >= found.by_label["peer_accuracy"])["label"]
-    if len(well) and about["verdict"] not in FLAGGED:
+    lines += [f"{name} {notes}."] if (notes := row.get("notes")) else []
+    well = report.by_label.filter(report.by_label["accuracy"] >= report.by_label["peer_accuracy"])["label"]
+    if len(well) and row["verdict"] not in FLAGGED:
         labels = [f"“{truncate(label, NAME_WIDTH)}”" for label in well.head(MAX_CONFUSIONS)]
-        said.append(f"At least peer accuracy on {join_names(labels)}.")
-    if about.get("accuracy_after") is not None:
-        said.append(f"{name} {describe_change(about)}")
-    for suggested, given, rows in found.confusions.filter(found.confusions["rows"] > 1).head(1).iter_rows():
-        said.append(f"Most frequent error: “{given}” instead of “{suggested}” ({pluralise(rows, 'row')}).")
-    if about["verdict"] == RELIABLE:
-        return [*said, "No action is needed."]
-    if about["verdict"] in (*FLAGGED, LESS_RELIABLE):
-        return [*said, "Next step: review the examples together, and object to those that are correct."]
-    return [
-        *said,
-        "Next step: more labels of items that other contributors label too; the evidence is not enough.",
-    ]
+        lines.append(f"At least peer accuracy on {join_names(labels)}.")
+    if row.get("accuracy_after") is not None:
+        lines.append(f"{name} {describe_change(row)}")
+    for suggested, given, rows in report.confusions.filter(report.confusions["rows"] > 1).head(1).iter_rows():
+        lines.append(f"Most frequent error: “{given}” instead of “{suggested}” ({pluralise(rows, 'row')}).")
+    if row["verdict"] == RELIABLE:
+        return [*lines, "No action is needed."]
+    if row["verdict"] in (*FLAGGED, LESS_RELIABLE):
+        how = "object to examples that are correct" if page else f"discuss the examples with {name}"
+        return [*lines, f"Next step: {how}."]
+    return [*lines, "Next step: label more items that other contributors label too."]
 
 
-def render_person(found: "ContributorReport") -> str:
-    """One self-contained page."""
+def render_person(report: "ContributorReport") -> str:
+    """Return a self-contained page."""
     from anml.report.html import render_template
 
     return render_template(
         "person.html.j2",
-        name=truncate(found.summary["contributor"], NAME_WIDTH),
-        verdict=found.summary["verdict"],
-        said=sentences(found),
-        by_label=_by_label(found),
-        by_week=found.by_week.to_dicts(),
-        confusions=found.confusions.head(MAX_CONFUSIONS).to_dicts(),
-        examples=found.examples.to_dicts(),
+        name=truncate(report.summary["contributor"], NAME_WIDTH),
+        verdict=report.summary["verdict"],
+        said=sentences(report, page=True),
+        by_label=_by_label(report),
+        by_week=report.by_week.to_dicts(),
+        confusions=report.confusions.head(MAX_CONFUSIONS).to_dicts(),
+        examples=report.examples.to_dicts(),
     )
 
 
-def _by_label(found: "ContributorReport") -> list[dict[str, str]]:
+def _by_label(report: "ContributorReport") -> list[dict[str, str]]:
     return [
         {"label": truncate(row["label"], NAME_WIDTH), "rows": f"{row['rows']:,}",
          "accuracy": f"{row['accuracy']:.0%} ({row['accuracy_low']:.0%} to {row['accuracy_high']:.0%})",
          "peer_accuracy": "–" if row["peer_accuracy"] is None else f"{row['peer_accuracy']:.0%}"}
-        for row in found.by_label.to_dicts()
+        for row in report.by_label.to_dicts()
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A made-up consortium: digits labelled by people of known quality."""
+"""Simulated labels: digits labelled by contributors with known error rates."""
 
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from anml.core.checks import Array
 
 
 class DemoContributor(NamedTuple):
-    """One contributor: share of the rows, share of wrong labels, and what their papers say."""
+    """A simulated contributor: share of the rows, label error rate, v and r levels."""
 
     name: str
     share: float
@@ -38,7 +38,7 @@ MEMBERS = [
 
 
 def demo_tables(seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a contributed table with wrong labels in it, and a test table with right ones."""
+    """Return a table with wrong labels, and a test table with correct labels."""
     x, y = load_digits(return_X_y=True)
     x_train, x_test, y_train, y_test = train_test_split(x, y, test_size=0.3, stratify=y, random_state=seed)
     rng = np.random.default_rng(seed)
@@ -46,12 +46,12 @@ def demo_tables(seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
     code = rng.choice(len(MEMBERS), size=len(y_train), p=shares / shares.sum())
     wrong = rng.uniform(size=len(y_train)) < errors[code]
     labels = np.where(wrong, (y_train + rng.integers(1, 10, len(y_train))) % 10, y_train)
-    who = [MEMBERS[i] for i in code]
+    members = [MEMBERS[i] for i in code]
     days = rng.integers(0, 6 * 365, len(y_train))
-    told: dict[str, list[Any]] = {"contributor": [each.name for each in who]}
-    told |= {name: [getattr(each, name) for each in who] for name in ("verification", "reputation")}
-    told["labeled_at"] = [date(2026, 1, 1) - timedelta(days=int(d)) for d in days]
-    return _digits(x_train, labels).hstack(pl.DataFrame(told)), _digits(x_test, y_test)
+    metadata: dict[str, list[Any]] = {"contributor": [each.name for each in members]}
+    metadata |= {name: [getattr(each, name) for each in members] for name in ("verification", "reputation")}
+    metadata["labeled_at"] = [date(2026, 1, 1) - timedelta(days=int(d)) for d in days]
+    return _digits(x_train, labels).hstack(pl.DataFrame(metadata)), _digits(x_test, y_test)
 
 
 def _digits(x: Array, labels: Array) -> pl.DataFrame:

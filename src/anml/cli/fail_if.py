@@ -1,4 +1,4 @@
-"""`--fail-if`: a condition on contributors or on the run, for pipelines that must stop."""
+"""`--fail-if`: a condition on contributors or on the run that sets the exit code."""
 
 import operator
 import re
@@ -29,7 +29,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Check(NamedTuple):
-    """One comparison; a condition without a metric has neither sign nor limit."""
+    """One condition; `flagged` and `disputed` have no sign and no limit."""
 
     name: str
     sign: str = ""
@@ -44,8 +44,8 @@ def parse_condition(text: str | None) -> list[Check]:
 def _part(text: str, whole: str) -> Check:
     if text in BOOLEAN_CONDITIONS:
         return Check(text)
-    found = re.fullmatch(r"([a-z_]+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)(%?)", text)
-    name, sign, limit, percent = found.groups() if found else ("", "", "", "")
+    match = re.fullmatch(r"([a-z_]+)\s*(<=|>=|<|>)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)(%?)", text)
+    name, sign, limit, percent = match.groups() if match else ("", "", "", "")
     try:
         value = float(limit) / (100 if percent else 1)
     except ValueError:
@@ -60,8 +60,8 @@ def _part(text: str, whole: str) -> Check:
 
 
 def evaluate_condition(condition: list[Check], result: "AuditResult") -> list[str]:
-    """One sentence for each part of the condition that holds."""
-    return [said for part in condition if (said := _failure(part, result))]
+    """Return a sentence for each part of the condition that holds."""
+    return [failure for part in condition if (failure := _failure(part, result))]
 
 
 def _failure(part: Check, result: "AuditResult") -> str:
@@ -73,19 +73,19 @@ def _failure(part: Check, result: "AuditResult") -> str:
         )
     people = result.contributors
     if part.name == "flagged":
-        found = people if people.is_empty() else people.filter(people["verdict"].is_in(FLAGGED))
-        return f"flagged: {join_display_names(found['contributor'].to_list())}" if found.height else ""
-    held = OPERATORS[part.sign]
+        flagged = people if people.is_empty() else people.filter(people["verdict"].is_in(FLAGGED))
+        return f"flagged: {join_display_names(flagged['contributor'].to_list())}" if flagged.height else ""
+    holds = OPERATORS[part.sign]
     if part.name in RUN_METRICS:
         if (figure := RUN_METRICS[part.name](result)) is None:
             raise UnsupportedError(f"the run has no {part.name}, since the evaluation was switched off")
-        return f"{part.name} is {figure:.3g}" if held(figure, part.limit) else ""
+        return f"{part.name} is {figure:.3g}" if holds(figure, part.limit) else ""
     if part.name not in people.columns:
         raise UnsupportedError(f"--fail-if {part.name} needs a contributor column")
     pairs = people.select("contributor", part.name).iter_rows()
-    bad = [(str(who), figure) for who, figure in pairs if figure is not None and held(figure, part.limit)]
+    bad = [(str(name), figure) for name, figure in pairs if figure is not None and holds(figure, part.limit)]
     return (
-        f"{part.name} of {join_display_names([f'{who} is {figure:.3g}' for who, figure in bad])}"
+        f"{part.name} of {join_display_names([f'{name} is {figure:.3g}' for name, figure in bad])}"
         if bad
         else ""
     )
@@ -93,6 +93,6 @@ def _failure(part: Check, result: "AuditResult") -> str:
 
 def fail(condition: list[Check], text: str | None, result: "AuditResult") -> None:
     """Stop with exit code 1 if the condition holds, with the reason on the error stream."""
-    if said := evaluate_condition(condition, result):
-        print(f"failed ({text}): {'; '.join(said)}", file=sys.stderr)
+    if failures := evaluate_condition(condition, result):
+        print(f"failed ({text}): {'; '.join(failures)}", file=sys.stderr)
         raise SystemExit(1)

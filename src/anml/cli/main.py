@@ -1,4 +1,4 @@
-"""The command tree of `anml`, and the errors of a user as one sentence."""
+"""The commands of `anml`; user errors are printed as one sentence."""
 
 import sys
 from collections.abc import Callable
@@ -32,7 +32,9 @@ app = typer.Typer(
 Version = Annotated[bool, opt("Show the version.", "--version", is_eager=True, callback=show_version)]
 
 
-@app.callback(epilog="--json and --quiet go with every command. Records and payments: anml-ledger --help")
+@app.callback(
+    epilog="--json and --quiet are options of all commands. Records and payments: anml-ledger --help"
+)
 def root(context: typer.Context, json: Json = False, quiet: Quiet = False, version: Version = False) -> None:
     """Estimate which labels are wrong and how reliable each contributor is; weight rows accordingly."""
     context.obj = Output(json, quiet)
@@ -53,8 +55,8 @@ for command in (
 
 
 def run_program(program: Callable[..., object], name: str) -> None:
-    """Run a command line; an error of the user is one sentence and exit code 2."""
-    # Registers the shells of `_ANML_COMPLETE=source_bash anml`, without options of their own.
+    """Run a command line; a user error is printed as one sentence with exit code 2."""
+    # Enables `_ANML_COMPLETE=source_bash anml` without adding options.
     completion_init()
     try:
         program(prog_name=name)
@@ -63,9 +65,8 @@ def run_program(program: Callable[..., object], name: str) -> None:
         if isinstance(error, RecursionError):
             message = "the input is nested too deeply to be read"
         elif isinstance(error, UnicodeError):
-            message = "a value holds bytes that are no text"
+            message = "a value is not valid UTF-8 text"
         elif isinstance(error, OSError):
-            # A full disk or a folder without rights: no check of the input could find it earlier.
             place = "" if error.filename is None else f": {error.filename}"
             message = f"{error.strerror or error}{place}"
         print(f"error: {message}", file=sys.stderr)

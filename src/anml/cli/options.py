@@ -1,4 +1,4 @@
-"""Options and arguments that commands share."""
+"""Options and arguments of several commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,22 +7,22 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-# Options of every command, accepted before and after its name.
+# Options of all commands, accepted before and after the name of the command.
 EVERYWHERE = ("--json", "--quiet")
 
 
 class Output(NamedTuple):
-    """The form of the output: one JSON object instead of text, and no progress."""
+    """Output options: JSON instead of text, and no progress."""
 
     json: bool = False
     quiet: bool = False
 
 
 class GlobalOptions(TyperGroup):
-    """A group of commands that accepts the options of every command anywhere in the line."""
+    """Command group that accepts --json and --quiet anywhere in the line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Move the options of every command to the front; after `--` nothing is an option."""
+        """Move --json and --quiet to the front, unless they follow `--`."""
         end = args.index("--") if "--" in args else len(args)
         first = [word for word in args[:end] if word in EVERYWHERE]
         rest = [word for word in args[:end] if word not in EVERYWHERE]
@@ -30,7 +30,7 @@ class GlobalOptions(TyperGroup):
 
 
 def opt(help: str, *names: str, **more: Any) -> Any:
-    """Return an option with its help; `names` where it is not spelt like its parameter."""
+    """Return an option with its help; `names` if it is not named like its parameter."""
     return typer.Option(*names, help=help, **more)
 
 
@@ -40,7 +40,7 @@ def arg(help: str, **more: Any) -> Any:
 
 
 def resolve_run_folder(given: Path | None) -> Path | None:
-    """Return a run folder; the word `latest` is the newest run in or below the current folder."""
+    """Return a run folder; `latest` is the newest run in or below the current folder."""
     if given != Path("latest") or given.exists():
         return given
     from anml.pipeline.read import latest_run
@@ -60,7 +60,7 @@ Table = Annotated[Path, arg("A table: .csv, .csv.gz, .tsv, .parquet or .xlsx.")]
 Data = Annotated[Path, arg("A table, an export of a labelling tool, or a folder of images.")]
 Label = Annotated[str | None, opt("Column with the given label.")]
 Contributor = Annotated[str | None, opt("Column with the person or source of the label.")]
-Item = Annotated[str | None, opt("Column with the thing that is labelled.")]
+Item = Annotated[str | None, opt("Column with the labelled item.")]
 Columns = Annotated[
     list[str] | None, opt("Column with another role, such as time=created_at.", metavar="ROLE=NAME")
 ]
@@ -74,9 +74,9 @@ RecipeName = Annotated[
     str | None, opt("evidence (default), guarded, adaptive, softmax, multiplicative, krum or uniform.")
 ]
 Test = Annotated[Path | None, opt("Table with correct labels; measures the effect on the model.")]
-FailIf = Annotated[str | None, opt("Exit with 1 where this holds, such as 'label_error_rate>10%'.")]
+FailIf = Annotated[str | None, opt("Exit with 1 if this holds, such as 'label_error_rate>10%'.")]
 Config = Annotated[Path | None, opt("TOML file with settings, or the run.json of a run.")]
 Settings = Annotated[
     list[str] | None, opt("One setting, such as recipe.half_life=90d.", "--set", metavar="KEY=VALUE")
 ]
-Seed = Annotated[int | None, opt("Seed of everything random; 0 by default.")]
+Seed = Annotated[int | None, opt("Random seed; 0 by default.")]

@@ -23,7 +23,7 @@ def relabel(
     run: RunFolder,
     out: Annotated[Path | None, opt("File to write.")] = None,
     format: Annotated[str, opt("label-studio, argilla or csv; auto is the format of the data.")] = "auto",
-    top: Annotated[int | None, opt("Number of items to review; all without.")] = None,
+    top: Annotated[int | None, opt("Number of items to review; default: all items.")] = None,
     ask: Annotated[bool, opt("Name contributors to ask for a second label of each item.", "--ask")] = False,
     prices: Annotated[str | None, opt("Cost of an answer: a number, or a table by contributor.")] = None,
     data: Annotated[Path | None, opt("The data of the run, if they were moved.")] = None,
@@ -34,18 +34,18 @@ def relabel(
     from anml.review.assign import read_prices, with_assignments, with_prices
     from anml.review.files import write_queue
 
-    paid = read_prices(prices)
+    costs = read_prices(prices)
     if out is not None:
         check_text(out)
         check_writable(out)
-    found = queue_input_from_run(run)
-    looking = build_queue(found, top)
-    if ask or paid.by is not None:
-        looking = with_assignments(looking, found, paid)
+    inputs = queue_input_from_run(run)
+    queue = build_queue(inputs, top)
+    if ask or costs.by is not None:
+        queue = with_assignments(queue, inputs, costs)
     if prices is not None:
-        looking = with_prices(looking, paid)
-    text = write_queue(looking, source_of(found, run, data), format, out)
-    _show(looking, text, out, context.obj.json)
+        queue = with_prices(queue, costs)
+    text = write_queue(queue, source_of(inputs, run, data), format, out)
+    _show(queue, text, out, context.obj.json)
 
 
 def apply(
@@ -53,9 +53,9 @@ def apply(
     run: RunFolder,
     answers: Annotated[Path, arg("The filled-in table, or the export of the labelling tool.")],
     out: Annotated[Path | None, opt("Folder of the run with the answers.")] = None,
-    kind: Annotated[str, opt("An answer counts as truth or as label.", "--as")] = "truth",
+    kind: Annotated[str, opt("An answer is a true-label or a further label.", "--as")] = "true-label",
     allow_new_labels: Annotated[
-        bool, opt("Accept labels that the data do not have.", "--allow-new-labels")
+        bool, opt("Accept answers that are not labels of the data.", "--allow-new-labels")
     ] = False,
     test: Annotated[Path | None, opt("Table with correct labels; measures the effect on the model.")] = None,
     prices: Annotated[str | None, opt("Cost of an answer: a number, or a table by contributor.")] = None,
@@ -74,22 +74,22 @@ def apply(
     _apply(run, answers, out, context.obj.json, more)
 
 
-def _show(looking: "ReviewQueue", text: str, out: Path | None, json: bool) -> None:
+def _show(queue: "ReviewQueue", text: str, out: Path | None, json: bool) -> None:
     if json:
         from anml.pipeline.write import as_json
 
-        rows = looking.rows.to_dicts()
-        print(as_json({"n_items": len(rows), "n_candidates": looking.candidates,
-                       "disputed_share": looking.disputed_share, "expected_wrong_labels": looking.expected,
+        rows = queue.rows.to_dicts()
+        print(as_json({"n_items": len(rows), "n_candidates": queue.candidates,
+                       "disputed_share": queue.disputed_share, "expected_wrong_labels": queue.expected,
                        "rows": rows, "out": out and str(out)}))  # fmt: skip
     elif out is None:
         print(text, end="")
     else:
-        print(looking.sentence())
-        if looking.disputed_share:
+        print(queue.sentence())
+        if queue.disputed_share:
             from anml.report.summary import dispute_text
 
-            why = dispute_text(looking.disputed_share)
+            why = dispute_text(queue.disputed_share)
             print(f"warning: the run is disputed, so suggested labels may be wrong: {why}")
         print(f"Wrote {out}")
 
@@ -109,12 +109,12 @@ def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, 
         applied = apply_answers(run, file, progress=progress, **more)
     result = applied.after
 
-    def besides(draft: Path) -> None:
+    def write_extra_files(draft: Path) -> None:
         (draft / FILE).write_text(applied.file, encoding="utf-8")
         write_report(result, draft)
 
     if out is not None:
-        write_run(out, result, "relabel", besides)
+        write_run(out, result, "relabel", write_extra_files)
     if json:
         figures = {name.replace(" ", "_"): list(pair) for name, pair in before_after(applied).items()}
         print(as_json({"rounds": applied.rounds, "figures": figures,
@@ -146,8 +146,8 @@ def rounds_table(rounds: list[dict[str, Any]]) -> tuple[list[str], list[list[str
     if all(each["cost"] is None for each in rounds):
         return head, rows
     for row, each in zip(rows, rounds, strict=True):
-        known = each["cost"] is not None and each["n_changed"]
-        row.append(f"{each['cost'] / each['n_changed']:.2f}" if known else "–")
+        has_cost = each["cost"] is not None and each["n_changed"]
+        row.append(f"{each['cost'] / each['n_changed']:.2f}" if has_cost else "–")
     return [*head, "cost per changed label"], rows
 
 
@@ -157,13 +157,13 @@ def result_sentence(applied: "RelabelResult") -> str:
     answers, changed, asked = (last[name] for name in ("n_answers", "n_changed", "expected_changed"))
     expected = "" if asked is None else f", expected about {asked:.0f}"
     share = f"{changed / answers:.0%}{expected}"
-    said = f"{pluralise(answers, 'answer')}; {pluralise(changed, 'changed label')} ({share})."
-    # Explains why more wrong labels are expected after the round than before it.
+    sentence = f"{pluralise(answers, 'answer')}; {pluralise(changed, 'changed label')} ({share})."
+    # The expected number of wrong labels can rise after a round.
     more = asked is not None and changed > asked
     if not more or last["expected_wrong_after"] < last["expected_wrong_before"]:
-        return said
+        return sentence
     raised = "the estimate for the remaining items was raised"
-    return f"{said} The error rate was higher than estimated, so {raised}."
+    return f"{sentence} The error rate was higher than estimated, so {raised}."
 
 
 def before_after(applied: "RelabelResult") -> dict[str, tuple[str, str]]:
@@ -171,9 +171,9 @@ def before_after(applied: "RelabelResult") -> dict[str, tuple[str, str]]:
     from anml.pipeline.evaluate import ON_TEST_DATA
 
     before, after, last = applied.before, applied.after, applied.rounds[-1]
-    was, now = applied.accused_before, sorted(after.judged(*FLAGGED))
+    was, now = applied.flagged_before, sorted(after.with_verdict(*FLAGGED))
     kept = f"{before['kept']:,} of {before['rows']:,}", f"{after.kept:,} of {after.samples.height:,}"
-    found = {
+    figures = {
         "expected wrong labels": (
             f"{last['expected_wrong_before']:.0f}",
             f"{last['expected_wrong_after']:.0f}",
@@ -187,5 +187,5 @@ def before_after(applied: "RelabelResult") -> dict[str, tuple[str, str]]:
     if old and new and old["measured_on"] == new.on == ON_TEST_DATA and old["rows"] == new.rows:
         means = (old["weightings"][-1]["error"]["mean"], new.ways[-1].error.mean)
         form = ".3g" if new.metric == "mean absolute error" else ".1%"
-        found["error on test data"] = (format(means[0], form), format(means[1], form))
-    return found
+        figures["error on test data"] = (format(means[0], form), format(means[1], form))
+    return figures

@@ -27,20 +27,20 @@ class Signals:
         Consistency with the other samples, as seen by a model (Krum-style score).
     v, r, t
         Verification of the sample, reputation of its contributor, freshness. A signal that is not
-        given counts as 1 and carries no information; `given` remembers which ones were.
+        given is 1 and has no effect; `given` has the names of the given signals.
     contributor
         One identifier per sample.
     label_error_rate
-        Estimated share of wrong labels, where the caller has one.
+        Estimated share of wrong labels, if known.
     p_correct
-        Probability that each label is right, all evidence counted (see `anml.annotators`).
-    doubtful
-        Share of the rows by those who contradict the others and may be right; None where p_correct may be
-        relied on.
-    evenly
-        Whether it must not even be weighed by: those who contradict the others hold most of the rows.
-    apart
-        Rows of contributors whom nobody else covers; None where that was not asked.
+        Probability that each label is correct (see `anml.annotators`).
+    disputed
+        Share of the rows of contributors who contradict the others and may be correct; None if there is no
+        dispute.
+    equal_votes
+        True if contributors who contradict the others have most of the rows: p_correct is not used.
+    no_overlap
+        Rows of contributors without overlap with others; None if not computed.
 
     Examples
     --------
@@ -55,9 +55,9 @@ class Signals:
     contributor: np.ndarray[Any, Any] | None = None
     label_error_rate: float | None = None
     p_correct: Floats | None = None
-    doubtful: float | None = None
-    evenly: bool = False
-    apart: Bools | None = None
+    disputed: float | None = None
+    equal_votes: bool = False
+    no_overlap: Bools | None = None
     given: frozenset[str] = frozenset({"q"})
 
     @classmethod

@@ -103,7 +103,7 @@ def fit_sample(job: SliceJob, request: Request, sample: SliceRows, progress: Pro
     features = None if request.embeddings is not None else job.columns.features
     asked = replace(
         request, **roles, features=features, evaluate=False, task="classification",
-        recipe=replace(request.rule, reference_time=job.now),
+        recipe=replace(request.resolved_recipe, reference_time=job.now),
         predictions=sample.beside.get("predictions"), embeddings=sample.beside.get("embeddings"),
     )  # fmt: skip
     audited, prepared, found = audit_table(sample.frame, asked, progress=progress)

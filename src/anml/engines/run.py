@@ -83,10 +83,10 @@ def check_request(request: Request) -> None:
         raise InputError(
             "with an engine predictions and embeddings are in the order of the rows, without key"
         )
-    if request.rule.combine != "evidence":
+    if request.resolved_recipe.combine != "evidence":
         raise InputError(f"an engine supports the recipe evidence alone, got {request.recipe_label!r}")
-    if request.rule.keep is not None:
-        raise InputError(f"an engine does not support recipe.keep, got {request.rule.keep:g}")
+    if request.resolved_recipe.keep is not None:
+        raise InputError(f"an engine does not support recipe.keep, got {request.resolved_recipe.keep:g}")
 
 
 def _digest(path: Path) -> str:

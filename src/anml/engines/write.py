@@ -107,7 +107,7 @@ def write_slice(
     found = _assessed(*believed, totals, prepared.contributor)
     path = out / f"{part.name}.parquet"
     if not path.is_file():
-        samples = with_keys(sample_frame(prepared, found, told="raw" in kept.arrays), frame, keys)
+        samples = with_keys(sample_frame(prepared, found, external="raw" in kept.arrays), frame, keys)
         samples = samples.with_columns(pl.Series("row", row), **_files(row, files))
         with temporary_path(path) as draft:
             restore_types(samples, column_types(frame, kept.job.columns)).write_parquet(draft)

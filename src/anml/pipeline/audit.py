@@ -1,4 +1,4 @@
-"""The audit: from a table to weights, contributors, and what would change without them."""
+"""Audit of a table: weights, contributors, consensus, and the effect of the weights on a model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,26 +48,26 @@ def audit_table(
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = resolve_columns(table.frame, request)
     reject_structured_table(table.frame, columns)
-    ordered, told = normalise_sets(table.frame, columns.label, columns.true_label)
-    table, notes = replace(table, frame=ordered), [*notes, *told]
-    beside = SideInputs(request.predictions, request.embeddings, request.key)
+    ordered, true_label_sets = normalise_sets(table.frame, columns.label, columns.true_label)
+    table, notes = replace(table, frame=ordered), [*notes, *true_label_sets]
+    extra = SideInputs(request.predictions, request.embeddings, request.key)
     prepared = prepare(
-        table, columns, task=request.label_type, now=request.reference_time, seed=request.seed, beside=beside
+        table, columns, task=request.label_type, now=request.reference_time, seed=request.seed, beside=extra
     )
     require_item_column(prepared)
     if check_prepared is not None:
         check_prepared(prepared)
     notes += _notes(prepared, request)
     tested = None if test is None else testing_arrays(test, prepared, columns)
-    known = _sample_info(prepared, request, prior)
-    found = assess(
-        prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), known, policy,
+    info = _sample_info(prepared, request, prior)
+    assessed = assess(
+        prepared.x, prepared.y, prepared.task, max(len(prepared.classes), 1), info, policy,
         progress=progress, believed=None if believe is None else believe(prepared),
     )  # fmt: skip
     comparing = request.evaluate and prepared.x.shape[1] > 0
-    comparison = _comparison(prepared, found, request.seed, tested, progress) if comparing else None
-    result = _build_result(table, columns, prepared, found, comparison, request, policy, notes)
-    return result, prepared, found
+    comparison = _comparison(prepared, assessed, request.seed, tested, progress) if comparing else None
+    result = _build_result(table, columns, prepared, assessed, comparison, request, policy, notes)
+    return result, prepared, assessed
 
 
 def resolve_columns(frame: pl.DataFrame, request: Request) -> tuple[Columns, list[str]]:
@@ -84,45 +84,45 @@ def resolve_columns(frame: pl.DataFrame, request: Request) -> tuple[Columns, lis
 
 def _sample_info(prepared: Prepared, request: Request, prior: Floats | None) -> SampleInfo:
     same = ("contributor", "item", "verification", "reputation", "parents", "predictions")
-    known = SampleInfo(
+    info = SampleInfo(
         **{name: getattr(prepared, name) for name in same},
         age=prepared.age if request.uses_times else None,
         truth=None if prepared.known is None else prepared.known.truth,
         wrong=None if prepared.known is None else prepared.known.wrong,
     )
-    return known if prior is None else replace(known, predictions=prior[prepared.rows], rates=True)
+    return info if prior is None else replace(info, predictions=prior[prepared.rows], rates=True)
 
 
 def _predictions_misaligned(prepared: Prepared) -> list[str]:
-    """Predictions that were given and agree with the labels no more than by chance."""
+    """Warn if the given predictions agree with the labels no more than by chance."""
     if prepared.predictions is None or prepared.task != "classification":
         return []
-    said, n = prepared.predictions.argmax(axis=1), len(prepared.y)
-    agree, k = float((said == prepared.y).mean()), len(prepared.classes)
-    chance = float(np.bincount(said, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
-    if agree > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
+    predicted, n = prepared.predictions.argmax(axis=1), len(prepared.y)
+    agreement, k = float((predicted == prepared.y).mean()), len(prepared.classes)
+    chance = float(np.bincount(predicted, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
+    if agreement > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
         return []
-    odd = f"the predictions agree with {agree:.0%} of the labels, chance agreement is {chance:.0%}"
+    odd = f"the predictions agree with {agreement:.0%} of the labels, chance agreement is {chance:.0%}"
     return [f"{odd}; check the order of their rows and of their class columns"]
 
 
 def _notes(prepared: Prepared, request: Request) -> list[str]:
-    said = []
+    notes = []
     if prepared.age is not None and not request.uses_freshness:
-        said.append("the time column does not affect weights; recipe.half_life weights rows by age")
+        notes.append("the time column does not affect weights; recipe.half_life weights rows by age")
     if request.embeddings is not None:
-        said.append(f"embeddings with {prepared.x.shape[1]} dimensions replace the feature columns")
+        notes.append(f"embeddings with {prepared.x.shape[1]} dimensions replace the feature columns")
     if request.predictions is not None and prepared.task == "classification":
         listed = ", ".join(prepared.classes[:12])
-        said.append(f"held-out predictions are given for {len(prepared.classes)} classes: {listed}")
+        notes.append(f"held-out predictions are given for {len(prepared.classes)} classes: {listed}")
     if prepared.x.shape[1] == 0:
         rest = "the labels" if prepared.predictions is None else "the labels and the given predictions"
-        said.append(f"there are no feature columns; the audit uses {rest}, and no model was evaluated")
-    return said
+        notes.append(f"there are no feature columns; the audit uses {rest}, and no model was evaluated")
+    return notes
 
 
 def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any, Any]:
-    """Features and targets of a test table, prepared as the training table was."""
+    """Features and targets of a test table, encoded like the training table."""
     if not prepared.preparation.columns:
         what = "test table has no embeddings" if prepared.x.shape[1] else "table has no features"
         raise UnsupportedError(
@@ -135,7 +135,7 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
     if frame.is_empty():
         raise InputError("the test data has no row with a label")
     x = prepared.preparation.transform(frame)
-    # A class that was never seen in training counts as an error, not as a reason to stop.
+    # A class that is not in the training data counts as an error.
     targets = frame[columns.label]
     if targets.dtype == pl.String:
         targets = targets.replace(match_set_spelling(targets.unique(), prepared.classes))
@@ -143,86 +143,90 @@ def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any
 
 
 def _comparison(
-    prepared: Prepared, found: Assessment, seed: int, test: tuple[Any, Any] | None, progress: Progress | None
+    prepared: Prepared,
+    assessed: Assessment,
+    seed: int,
+    test: tuple[Any, Any] | None,
+    progress: Progress | None,
 ) -> Comparison:
-    everything = np.ones(len(prepared.y), dtype=bool)
-    uniform = Weighting(everything / len(everything), everything, Gate("uniform", ""))
-    ways = {"uniform": uniform, "chosen": found.weighting}
+    all_rows = np.ones(len(prepared.y), dtype=bool)
+    uniform = Weighting(all_rows / len(all_rows), all_rows, Gate("uniform", ""))
+    weightings = {"uniform": uniform, "chosen": assessed.weighting}
     return compare_weightings(
-        prepared.x, prepared.y, prepared.task, len(prepared.classes), ways,
+        prepared.x, prepared.y, prepared.task, len(prepared.classes), weightings,
         groups=prepared.item, test=test, seed=seed, progress=progress,
     )  # fmt: skip
 
 
 def _build_result(
-    table: Table, columns: Columns, prepared: Prepared, found: Assessment, comparison: Comparison | None,
+    table: Table, columns: Columns, prepared: Prepared, assessed: Assessment, comparison: Comparison | None,
     request: Request, policy: SamplePolicy, notes: list[str],
 ) -> AuditResult:  # fmt: skip
     keys = key_columns(table.frame, columns, request.key)
-    samples = with_keys(sample_frame(prepared, found), table.frame, keys)
+    samples = with_keys(sample_frame(prepared, assessed), table.frame, keys)
     name = request.recipe_label
-    judged, gate = found.belief.contributors, found.weighting.gate
-    copies, looked = check_data(prepared)
-    people = add_copy_columns(_contributors(samples, found), copies)
+    estimates, gate = assessed.belief.contributors, assessed.weighting.gate
+    copies, label_warnings = check_data(prepared)
+    people = add_copy_columns(_contributors(samples, assessed), copies)
     return AuditResult(
         samples=samples,
         contributors=add_median_seconds(people, samples, table.frame),
         confusion=confusion_counts(samples, prepared.task),
         gate=gate,
         evaluation=comparison,
-        label_error_rate=found.belief.wrong,
+        label_error_rate=assessed.belief.wrong,
         task=prepared.task,
         classes=prepared.classes,
         recipe_name=name,
         policy=policy,
         columns=columns,
         data={"name": table.name, "sha256": table.sha256, "rows": table.frame.height, **prepared.beside},
-        signals_given=sorted(found.signals.given),
-        scoring_epochs=found.scores.epochs,
+        signals_given=sorted(assessed.signals.given),
+        scoring_epochs=assessed.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=[*prepared.warnings, *_predictions_misaligned(prepared), *looked],
+        warnings=[*prepared.warnings, *_predictions_misaligned(prepared), *label_warnings],
         versions=versions(),
-        gold=evaluate_on_gold(prepared.gold, found.belief.p_correct, found.weighting.kept),
-        consensus=item_frame(prepared, found),
-        expected_false_flags=0.0 if judged is None else judged.false_accusations,
-        disputed_share=found.belief.doubtful,
+        gold=evaluate_on_gold(prepared.gold, assessed.belief.p_correct, assessed.weighting.kept),
+        consensus=item_frame(prepared, assessed),
+        expected_false_flags=0.0 if estimates is None else estimates.false_accusations,
+        disputed_share=assessed.belief.doubtful,
         kinds=column_types(table.frame, columns),
     )
 
 
-def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> pl.DataFrame:
-    """One row per row used, with what was found out about it; `told`: by predictions made elsewhere."""
-    signals, held_out, codes = found.signals, found.scores.held_out, prepared.y
-    who, nothing = prepared.contributor, [None] * len(codes)
+def sample_frame(prepared: Prepared, assessed: Assessment, external: bool = False) -> pl.DataFrame:
+    """Estimates for each row used; `external`: predictions were made elsewhere."""
+    signals, held_out, codes = assessed.signals, assessed.scores.held_out, prepared.y
+    contributors, nothing = prepared.contributor, [None] * len(codes)
     frame: dict[str, Any] = {"row": prepared.rows}
-    frame["contributor"] = ["(all)"] * len(codes) if who is None else who.tolist()
+    frame["contributor"] = ["(all)"] * len(codes) if contributors is None else contributors.tolist()
     if prepared.item is not None:
         frame["item"] = prepared.item.tolist()
     if prepared.task == "classification":
         names = np.array(prepared.classes, dtype=object)
         frame["label"] = names[codes].tolist()
         # Without features and predictions there is no model: the posterior is the frequency of each class.
-        told = told or prepared.x.shape[1] > 0 or prepared.predictions is not None
+        external = external or prepared.x.shape[1] > 0 or prepared.predictions is not None
         predicted, confidence = names[held_out.argmax(axis=1)], np.exp(held_out[np.arange(len(codes)), codes])
-        frame["predicted_label"] = pl.Series(predicted if told else nothing, dtype=pl.String)
-        known = told or found.belief.by_others
-        frame["self_confidence"] = pl.Series(confidence if known else nothing, dtype=pl.Float64)
+        frame["predicted_label"] = pl.Series(predicted if external else nothing, dtype=pl.String)
+        has_confidence = external or assessed.belief.by_others
+        frame["self_confidence"] = pl.Series(confidence if has_confidence else nothing, dtype=pl.Float64)
     else:
         frame["label"], frame["predicted_label"] = codes, held_out
         frame["self_confidence"] = pl.Series(nothing, dtype=pl.Float64)
-    frame |= {"p_correct": found.belief.p_correct, **suggestions(prepared, found)}
-    frame |= {"weight": found.weighting.w, "sample_weight": found.weighting.sample_weight()}
-    frame |= {"kept": found.weighting.kept, "q": signals.q, "q_raw": found.scores.raw}
+    frame |= {"p_correct": assessed.belief.p_correct, **suggestions(prepared, assessed)}
+    frame |= {"weight": assessed.weighting.w, "sample_weight": assessed.weighting.sample_weight()}
+    frame |= {"kept": assessed.weighting.kept, "q": signals.q, "q_raw": assessed.scores.raw}
     frame |= {"v": signals.v, "r": signals.r, "t": signals.t}
     if prepared.age is not None:
         frame["age_years"] = prepared.age
-    frame["uncorroborated"] = found.belief.alone
-    if found.weighting.recipe.combine == "evidence":
+    frame["uncorroborated"] = assessed.belief.alone
+    if assessed.weighting.recipe.combine == "evidence":
         for part in ("model", "credentials", "contributor"):
-            frame[f"logodds_{part}"] = getattr(found.belief, part)
+            frame[f"logodds_{part}"] = getattr(assessed.belief, part)
     if prepared.gold is not None:
-        known, right, _ = prepared.gold
-        frame["test_label_matches"] = pl.Series(right).set(pl.Series(~known), None)
+        has_confidence, right, _ = prepared.gold
+        frame["test_label_matches"] = pl.Series(right).set(pl.Series(~has_confidence), None)
     if prepared.known is not None:
         truth, right, wrong = prepared.known.truth, prepared.known.right, prepared.known.wrong
         frame["label_is_correct"] = pl.Series(right).set(pl.Series(~(right | wrong)), None)
@@ -233,7 +237,7 @@ def sample_frame(prepared: Prepared, found: Assessment, told: bool = False) -> p
 
 
 def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """Samples with the columns that name their rows; one whose name is taken is called key_ and its name."""
+    """Add key columns; prefix `key_` on name conflicts."""
     if not names:
         return samples
     keys = frame.select(names)[samples["row"].to_numpy()]
@@ -242,8 +246,8 @@ def with_keys(samples: pl.DataFrame, frame: pl.DataFrame, names: list[str]) -> p
     return samples.hstack(keys.drop("key_item") if own else keys)
 
 
-def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
-    if (frame := contributor_frame(found)) is None:
+def _contributors(samples: pl.DataFrame, assessed: Assessment) -> pl.DataFrame:
+    if (frame := contributor_frame(assessed)) is None:
         return pl.DataFrame(schema={"contributor": pl.String, "rows": pl.Int64, "kept": pl.Int64})
     same = pl.col("label") == pl.col("predicted_label")
     agreement = samples.group_by("contributor").agg(model_agreement=same.mean())
@@ -253,7 +257,7 @@ def _contributors(samples: pl.DataFrame, found: Assessment) -> pl.DataFrame:
 
 def confusion_counts(samples: pl.DataFrame, task: str) -> pl.DataFrame:
     """Count labels of each contributor by given label and held-out predicted label."""
-    told = samples.clear() if task == "regression" else samples.drop_nulls("predicted_label")
-    names = ("label", "predicted_label")
-    counts = told.group_by("contributor", *(pl.col(name).cast(pl.String) for name in names))
-    return counts.agg(rows=pl.len()).sort("contributor", *names)
+    predicted = samples.clear() if task == "regression" else samples.drop_nulls("predicted_label")
+    label_columns = ("label", "predicted_label")
+    counts = predicted.group_by("contributor", *(pl.col(name).cast(pl.String) for name in label_columns))
+    return counts.agg(rows=pl.len()).sort("contributor", *label_columns)

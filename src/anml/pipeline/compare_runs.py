@@ -22,7 +22,7 @@ REPUTATION_COLUMNS = ("learned_reputation", "learned_reputation_low", "learned_r
 
 @dataclass(frozen=True)
 class RunDiff:
-    """Two runs side by side: `people`, `changed` where beyond chance, `rows` that moved, and `figures`."""
+    """Differences of two runs: contributors (`people`), changed `rows`, and `figures` before and after."""
 
     people: pl.DataFrame
     rows: pl.DataFrame
@@ -69,7 +69,7 @@ def _contributors(folder: Path, run: Run) -> pl.DataFrame:
 
 
 def _people(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """Contributors of both runs, the largest significant changes first; then those of one run only."""
+    """Contributors of both runs, largest significant changes first; those of one run last."""
     both = first.join(second, on="contributor", how="full", coalesce=True, suffix="_after")
     here = both.drop_nulls(["accuracy", "accuracy_after"])
     figures = (
@@ -79,9 +79,9 @@ def _people(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     )
     was, now = (here.select(f"{name}{end}" for name in figures).to_numpy().T for end in ("", "_after"))
     names = ("difference", "difference_low", "difference_high", "changed")
-    found = zip(names, significant_differences(was, now, FDR), strict=True)
-    judged = here.select("contributor", *(pl.Series(name, values) for name, values in found))
-    joined = both.join(judged, on="contributor", how="left")
+    differences = zip(names, significant_differences(was, now, FDR), strict=True)
+    compared = here.select("contributor", *(pl.Series(name, values) for name, values in differences))
+    joined = both.join(compared, on="contributor", how="left")
     joined = joined.drop(
         [f"{name}{end}" for name in REPUTATION_COLUMNS for end in ("", "_after")], strict=False
     )
@@ -110,7 +110,7 @@ def _matched_rows(first: Run, second: Run) -> pl.DataFrame:
 
 
 def _comparable_columns(samples: pl.DataFrame) -> pl.DataFrame:
-    """Columns of rows that are compared, as text or numbers; null where a run does not have them."""
+    """Compared columns as text or numbers; null if a run does not have them."""
     texts = [
         (pl.col(name).cast(pl.String) if name in samples.columns else pl.lit(None, pl.String)).alias(name)
         for name in ("item", "contributor", "label", "suggested_label", TRUE_LABEL)
@@ -121,15 +121,15 @@ def _comparable_columns(samples: pl.DataFrame) -> pl.DataFrame:
 def _changed_rows(shared: pl.DataFrame) -> pl.DataFrame:
     """Rows whose label was corrected, or whose p_correct crossed 0.5; the largest changes first."""
     was, now = pl.col("p_correct_before"), pl.col("p_correct_after")
-    known = pl.col("true_label_after").is_not_null() & pl.col("true_label_before").is_null()
-    corrected = (pl.col("label_before") != pl.col("label_after")) | (known & (now < 0.5))
+    true_label_added = pl.col("true_label_after").is_not_null() & pl.col("true_label_before").is_null()
+    corrected = (pl.col("label_before") != pl.col("label_after")) | (true_label_added & (now < 0.5))
     change = (
         pl.when(corrected).then(pl.lit(CORRECTED))
         .when((now < 0.5) & (was >= 0.5)).then(pl.lit(NOW_WRONG))
         .when(~(now < 0.5) & (was < 0.5)).then(pl.lit(NOW_CORRECT))
     )  # fmt: skip
-    found = shared.with_columns(change=change).filter(pl.col("change").is_not_null())
+    changed = shared.with_columns(change=change).filter(pl.col("change").is_not_null())
     kept = ("row", "item", "contributor", "label_before", "label_after", "p_correct_before",
             "p_correct_after", "suggested_label_after", "true_label_after", "change")  # fmt: skip
-    found = found.select(name for name in kept if name in found.columns)
-    return found.sort((pl.col("p_correct_after") - pl.col("p_correct_before")).abs(), descending=True)
+    changed = changed.select(name for name in kept if name in changed.columns)
+    return changed.sort((pl.col("p_correct_after") - pl.col("p_correct_before")).abs(), descending=True)

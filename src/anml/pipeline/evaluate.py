@@ -15,18 +15,18 @@ from anml.networks.crossfit import scale_targets
 from anml.networks.mlp import LayerWidths, NetworkBatch, TrainingData, as_data, initialise, predict, train
 from anml.networks.threads import limit_threads
 
-# Rows that pass through all networks together, so that a comparison takes seconds, not minutes.
+# Maximum number of rows times epochs times networks: bounds the duration of a comparison.
 MAX_SAMPLE_EPOCHS = 6_000_000
 MAX_ROWS = 20_000
 EPOCHS = 200
-# What errors were measured on.
+# Data on which errors are measured.
 ON_TEST_DATA, ON_HELD_OUT = "test data", "held-out rows, against the given labels"
 Unscaled = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
 class WeightingResult:
-    """Error of a way of weighing, and its paired difference from each way before it."""
+    """Error of a weighting, and its paired differences from the previous weightings."""
 
     name: str
     error: Estimate
@@ -35,7 +35,7 @@ class WeightingResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Errors side by side, on which rows they were measured, and how long the networks trained."""
+    """Errors of the weightings, with the data they are measured on and the epochs of training."""
 
     ways: list[WeightingResult]
     on: str
@@ -44,7 +44,7 @@ class Comparison:
     metric: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return values for JSON."""
         weightings = []
         for way in self.ways:
             differences = {name: difference.to_dict() for name, difference in way.against.items()}
@@ -62,7 +62,7 @@ def compare_weightings(
     groups: np.ndarray[Any, Any] | None = None, test: tuple[Array, Array] | None = None, seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:  # fmt: skip
-    """Error of one network under each weighting: on `test`, else on folds, against the labels as given."""
+    """Error of one network under each weighting: on `test`, else by folds against the given labels."""
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(y), min(len(y), MAX_ROWS), replace=False))
     x, y = x[rows], y[rows]
@@ -86,7 +86,7 @@ def compare_weightings(
 
 
 def compare_errors(wrong: Mapping[str, Floats], task: Task, on: str, epochs: int) -> Comparison:
-    """Errors of each way on the same rows, and its paired difference from those before it."""
+    """Mean errors of each weighting on the same rows, with paired differences."""
     measured: list[WeightingResult] = []
     for name, values in wrong.items():
         against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
@@ -117,7 +117,7 @@ def _errors(networks: NetworkBatch, x: Array, y: Array, task: Task, unscaled: Un
 
 
 def mean_error(values: Floats, task: str) -> Estimate:
-    """The mean of errors with its interval: shares of wrong predictions, or distances."""
+    """Mean error with its interval: share of wrong predictions, or mean absolute error."""
     if task == "regression":
         return mean_interval(values)
     low, high = wilson(values.mean(), len(values))

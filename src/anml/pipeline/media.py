@@ -1,4 +1,4 @@
-"""Pictures and texts for an audit: features in place of columns, and what to show of rows to look at."""
+"""Images and texts in an audit: features from them, and previews of rows to review."""
 
 import hashlib
 from dataclasses import replace
@@ -24,11 +24,9 @@ from anml.pipeline.result import AuditResult
 from anml.predictors.embed import embed_cached, load_embedder
 from anml.schema import Encoder
 
-# Characters of a text that are shown.
+# Characters of a text preview.
 EXCERPT_CHARS = 300
-
-
-# What is shown of rows: pictures, texts or nothing.
+# Previews of rows: images, texts or none.
 Preview = Images | pl.Series | None
 
 
@@ -46,17 +44,17 @@ def audit_media(
         return replace(result, pictures={row: shown.thumbnail(row) for row in rows})
     if shown is None:
         return result
-    found = {row: shown[row] or "" for row in rows}
+    texts = {row: shown[row] or "" for row in rows}
     short = {
-        row: f"{text[:EXCERPT_CHARS].rstrip()} …" for row, text in found.items() if len(text) > EXCERPT_CHARS
+        row: f"{text[:EXCERPT_CHARS].rstrip()} …" for row, text in texts.items() if len(text) > EXCERPT_CHARS
     }
-    return replace(result, excerpts=found | short)
+    return replace(result, excerpts=texts | short)
 
 
 def _with_media(
     table: Table, request: Request, encoder: Encoder, folder: Path, progress: Any = None
 ) -> tuple[Request, Preview]:
-    """The request with features of pictures or texts, and what can be shown of rows."""
+    """Add features of images or texts to the request; return it with the previews."""
     frame = table.frame
     named_image = encoder.column if encoder.kind == "image" else None
     text = encoder.column if encoder.kind == "text" else None
@@ -113,14 +111,14 @@ def _of_pictures(
 
 def _with_vectors(request: Request, vectors: Any, column: str) -> Request:
     if request.features:
-        raise InputError(f"features are those of column {column!r} here; leave the feature columns out")
+        raise InputError(f"features are computed from column {column!r}; omit the feature columns")
     return replace(request, embeddings=vectors, ignore=(*request.ignore, column))
 
 
 def _builtin_predictions(
     table: Table, request: Request, pixels: Any, progress: Progress | None
 ) -> pl.DataFrame | None:
-    """Held-out predictions of a small network trained on the spot; None where labels are numbers."""
+    """Held-out predictions of a small network; None if labels are numbers."""
     columns, _ = resolve_columns(table.frame, request)
     given = np.flatnonzero(table.frame[columns.label].is_not_null().to_numpy())
     frame = table.frame[given]
@@ -134,7 +132,7 @@ def _builtin_predictions(
     y, k = labels.y.astype(np.int64), len(labels.classes)
     from anml.predictors.images import cnn_predictions
 
-    found = cnn_predictions(pixels[given], y, k, codes, request.seed, progress)
+    predicted = cnn_predictions(pixels[given], y, k, codes, request.seed, progress)
     probabilities = np.full((table.frame.height, k), 1 / k)
-    probabilities[given] = found
+    probabilities[given] = predicted
     return pl.DataFrame(probabilities, schema=[str(name) for name in labels.classes])

@@ -1,4 +1,4 @@
-"""One contributor of a run, for a page that names no other contributor."""
+"""Report on one contributor of a run, without names of other contributors."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from anml.pipeline.rounds import source_of
 
 MOST_EXAMPLES = 20
 DAYS_PER_YEAR, DAYS_PER_WEEK = 365.25, 7
-# A column of texts is worth showing beside a label from this mean length on.
+# Minimum mean length of a text column that is shown with a label.
 MIN_MEAN_TEXT_LENGTH = 12
 
 
@@ -28,27 +28,27 @@ class ContributorReport(NamedTuple):
     examples: pl.DataFrame
 
 
-def contributor_report(folder: Path, who: str) -> ContributorReport:
-    """The report on a contributor of the run in a folder."""
+def contributor_report(folder: Path, name: str) -> ContributorReport:
+    """Return the report on a contributor of the run in a folder."""
     run = read_run(folder)
     table = read_contributors(folder, run)
     if table is None or "accuracy" not in table.columns:
         raise InputError(f"the run in {folder} has no estimates of contributors")
-    row = table.filter(pl.col("contributor") == who)
+    row = table.filter(pl.col("contributor") == name)
     if row.is_empty():
         names = ", ".join(table["contributor"].head(5))
-        raise InputError(f"the run in {folder} has no contributor {who!r}; it has {names}, …")
+        raise InputError(f"the run in {folder} has no contributor {name!r}; it has {names}, …")
     samples = run.samples.with_columns(pl.col("contributor").cast(pl.String), pl.col("label").cast(pl.String))
     if "suggested_label" not in samples.columns:
         samples = samples.with_columns(suggested_label=pl.lit(None, pl.String))
-    theirs = samples.filter(pl.col("contributor") == who)
+    theirs = samples.filter(pl.col("contributor") == name)
     other = pl.col("suggested_label") != pl.col("label")
     wrong = theirs.filter(other | (pl.col("p_correct") < 0.5))
     pair = ("suggested_label", "label")
     confusions = wrong.filter(other).group_by(pair).agg(rows=pl.len())
     return ContributorReport(
         row.to_dicts()[0],
-        _classes(_without_flagged(samples, table, who), who),
+        _classes(_without_flagged(samples, table, name), name),
         confusions.sort("rows", *pair, descending=[True, False, False]),
         _weeks(theirs),
         _examples(queue_input_from_run(folder), folder, wrong.sort("p_correct", "row").head(MOST_EXAMPLES)),
@@ -61,37 +61,37 @@ def _with_interval(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(**{name: pl.Series(end, dtype=pl.Float64) for name, end in ends.items()})
 
 
-def _without_flagged(samples: pl.DataFrame, table: pl.DataFrame, who: str) -> pl.DataFrame:
-    """The rows without those of other flagged contributors, whom `peer_accuracy` excludes too."""
-    flagged = table.filter(pl.col("verdict").is_in(FLAGGED) & (pl.col("contributor") != who))
+def _without_flagged(samples: pl.DataFrame, table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Exclude the rows of other flagged contributors, as `peer_accuracy` does."""
+    flagged = table.filter(pl.col("verdict").is_in(FLAGGED) & (pl.col("contributor") != name))
     return samples.filter(~pl.col("contributor").is_in(flagged["contributor"].implode()))
 
 
-def _classes(samples: pl.DataFrame, who: str) -> pl.DataFrame:
-    """By suggested label: the accuracy of one contributor, and that of the others together."""
-    known, own = samples.drop_nulls("suggested_label"), pl.col("contributor") == who
+def _classes(samples: pl.DataFrame, name: str) -> pl.DataFrame:
+    """By suggested label: the accuracy of a contributor, and of all other contributors."""
+    suggested, own = samples.drop_nulls("suggested_label"), pl.col("contributor") == name
     p = pl.col("p_correct")
     figures = {"rows": own.sum(), "accuracy": p.filter(own).mean(), "peer_accuracy": p.filter(~own).mean()}
-    found = known.group_by(label="suggested_label").agg(**figures)
-    found = _with_interval(found.filter(pl.col("rows") > 0))
-    return found.sort("accuracy", "label", descending=[True, False])
+    by_class = suggested.group_by(label="suggested_label").agg(**figures)
+    by_class = _with_interval(by_class.filter(pl.col("rows") > 0))
+    return by_class.sort("accuracy", "label", descending=[True, False])
 
 
 def _weeks(theirs: pl.DataFrame) -> pl.DataFrame:
-    """By week, the newest last; empty without times, or if all labels are of one week."""
+    """Accuracy by week, newest last; empty without times, or if all labels are from one week."""
     if "age_years" not in theirs.columns:
         return pl.DataFrame()
     ago = (pl.col("age_years") * DAYS_PER_YEAR).round().cast(pl.Int64) // DAYS_PER_WEEK
-    found = theirs.group_by(weeks_ago=ago).agg(rows=pl.len(), accuracy=pl.col("p_correct").mean())
-    return _with_interval(found.sort("weeks_ago", descending=True)) if found.height > 1 else pl.DataFrame()
+    weeks = theirs.group_by(weeks_ago=ago).agg(rows=pl.len(), accuracy=pl.col("p_correct").mean())
+    return _with_interval(weeks.sort("weeks_ago", descending=True)) if weeks.height > 1 else pl.DataFrame()
 
 
-def _examples(found: QueueInput, folder: Path, wrong: pl.DataFrame) -> pl.DataFrame:
-    """Labels with the labelled text, if the data of the run can be read and have a text."""
+def _examples(inputs: QueueInput, folder: Path, wrong: pl.DataFrame) -> pl.DataFrame:
+    """Labels with their texts, if the data of the run can be read and have texts."""
     columns = ("row", "item", "label", "suggested_label", "p_correct")
     names = [name for name in columns if name in wrong.columns]
     try:
-        frame = source_of(found, folder, None).table.frame
+        frame = source_of(inputs, folder, None).table.frame
     except AnmlError:
         return wrong.select(names)
     lengths = {name: frame[name].str.len_chars().mean() or 0.0 for name, kind in frame.schema.items()

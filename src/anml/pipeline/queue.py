@@ -28,14 +28,14 @@ from anml.pipeline.write import CONSENSUS_FILE
 if TYPE_CHECKING:
     from anml.pipeline.result import AuditResult
 
-# Columns of the queue, beside the data of the items.
+# Columns of the queue; the data of the items are added.
 COLUMNS = (
     "row", "item", "annotation_id", "contributor", "label", "suggested_label", "p_suggested_label",
     "consensus_label", "p_correct", "p_label_wrong", "reason",
 )  # fmt: skip
-# Column of samples with the true label of the item, where it is known.
+# Column of samples with the true label of the item.
 TRUE_LABEL = "true_label"
-# Rows that are shown one by one.
+# Maximum number of rows in the report.
 MAX_ROWS_SHOWN = 20
 QUEUE_IS_EMPTY = f"The queue is empty: every label has p ≥ {CLEAR_PROBABILITY:.2f} or is confirmed."
 _LOG_ODDS = ("logodds_model", "logodds_credentials", "logodds_contributor")
@@ -69,21 +69,21 @@ class ReviewQueue:
     items: pl.DataFrame | None = None
 
     def sentence(self) -> str:
-        """The size of the list and the expected number of wrong labels in it."""
+        """The size of the queue and the expected number of wrong labels in it."""
         if self.rows.is_empty():
             return QUEUE_IS_EMPTY
         count, gain = self.rows.height, float(self.rows["p_label_wrong"].sum())
         below = f"{pluralise(self.candidates, 'item')} below {CLEAR_PROBABILITY:.0%} confidence"
-        which = below if count == self.candidates else f"{count:,} of the {below}"
+        shown = below if count == self.candidates else f"{count:,} of the {below}"
         share = f" ({gain / self.expected:.0%} of the estimated total)" if self.expected > 0 else ""
         cost = float(self.rows["price"].sum()) if "price" in self.rows.columns else 0.0
         spent = f" Cost: {cost:,.2f}, or {cost / gain:,.2f} per wrong label." if cost and gain else ""
         wrong = f"about {pluralise(round(gain), 'wrong label is', 'wrong labels are')} expected"
-        return f"{which}; {wrong}{share}.{spent}"
+        return f"{shown}; {wrong}{share}.{spent}"
 
 
 def queue_input_from_run(folder: Path, run: Run | None = None) -> QueueInput:
-    """The input of the queue from the folder of a finished run, which may have been read already."""
+    """The input of the queue from the folder of a run; `run` is its contents, if already read."""
     run = run or read_run(folder)
     items, path = None, folder / CONSENSUS_FILE
     if run.info.get("n_items") is not None:
@@ -103,27 +103,27 @@ def queue_input_from_run(folder: Path, run: Run | None = None) -> QueueInput:
 def queue_input_from_result(result: "AuditResult") -> QueueInput:
     """The input of the queue from an audit in memory."""
     people = result.contributors
-    known = "verdict" in people.columns
-    verdicts = dict(people.select("contributor", "verdict").iter_rows()) if known else {}
+    has_verdicts = "verdict" in people.columns
+    verdicts = dict(people.select("contributor", "verdict").iter_rows()) if has_verdicts else {}
     disputed = result.disputed_share
     return QueueInput(result.samples, result.consensus, verdicts, disputed, result.data, result.kind)
 
 
-def build_queue(found: QueueInput, top: int | None = None) -> ReviewQueue:
-    """The first `top` items of the queue, with reasons; all without `top`."""
+def build_queue(inputs: QueueInput, top: int | None = None) -> ReviewQueue:
+    """The first `top` items of the queue with reasons; default: all items."""
     if top is not None:
         as_integer("top", top, 1)
-    unit = "item" if "item" in found.samples.columns else "row"
+    unit = "item" if "item" in inputs.samples.columns else "row"
     # Items without a true label; a rejected label still needs a correction.
     checks = {
         "label_is_correct": pl.col("label_is_correct").fill_null(False),
         TRUE_LABEL: pl.col(TRUE_LABEL).is_not_null(),
     }
-    told = [check for name, check in checks.items() if name in found.samples.columns]
-    known = pl.any_horizontal(pl.lit(value=False), *told)
-    frame = _with_consensus(found.samples.filter(~known.any().over(unit)), found.items)
-    if found.shape == PREFERENCE:
-        # p_correct of a choice is that it was not made at random; the queue is about the better candidate.
+    present = [check for name, check in checks.items() if name in inputs.samples.columns]
+    is_reviewed = pl.any_horizontal(pl.lit(value=False), *present)
+    frame = _with_consensus(inputs.samples.filter(~is_reviewed.any().over(unit)), inputs.items)
+    if inputs.shape == PREFERENCE:
+        # p_correct of a choice is that it is not random; the queue is about the better candidate.
         frame = frame.with_columns(_p=pl.col("p_suggested_label"))
     frame = frame.with_columns(p_label_wrong=1 - pl.col("_p"))
     # Each item is listed by its row with the lowest p_correct.
@@ -131,18 +131,17 @@ def build_queue(found: QueueInput, top: int | None = None) -> ReviewQueue:
     expected = float(frame["p_label_wrong"].sum())
     unsure = pl.col("p_label_wrong") > 1 - CLEAR_PROBABILITY
     frame = frame.filter(unsure | pl.col("uncorroborated")).sort("row")
-    # Most to gain first, alternating between contributors.
     person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
     frame = frame[order_by_gain(frame["p_label_wrong"].to_numpy(), person)]
     chosen = frame if top is None else frame.head(top)
-    votes = _votes(found.samples, chosen) if found.items is not None else {}
-    reasons = [_reason(row, found.verdicts, votes) for row in chosen.iter_rows(named=True)]
+    votes = _votes(inputs.samples, chosen) if inputs.items is not None else {}
+    reasons = [_reason(row, inputs.verdicts, votes) for row in chosen.iter_rows(named=True)]
     chosen = chosen.with_columns(reason=pl.Series(reasons, dtype=pl.String))
     missing = [pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in chosen.columns]
     rows = chosen.with_columns(missing).select(COLUMNS)
-    units = found.samples[unit].n_unique()
+    units = inputs.samples[unit].n_unique()
     gain = float(frame["p_label_wrong"].sum())
-    return ReviewQueue(rows, frame.height, gain, expected, units, found.disputed_share, found.items)
+    return ReviewQueue(rows, frame.height, gain, expected, units, inputs.disputed_share, inputs.items)
 
 
 def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataFrame:
@@ -169,29 +168,29 @@ def _votes(samples: pl.DataFrame, chosen: pl.DataFrame) -> dict[str, str]:
     """Count the labels of each item whose labels differ."""
     theirs = samples.filter(pl.col("item").is_in(chosen["item"].to_list()))
     counts = theirs.group_by("item", "label").agg(n=pl.len()).sort("n", "label", descending=[True, False])
-    said = counts.group_by("item", maintain_order=True).agg(pl.format("{} × {}", "n", "label"))
-    return {item: ", ".join(each[:5]) for item, each in said.iter_rows() if len(each) > 1}
+    lists = counts.group_by("item", maintain_order=True).agg(pl.format("{} × {}", "n", "label"))
+    return {item: ", ".join(each[:5]) for item, each in lists.iter_rows() if len(each) > 1}
 
 
 def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str, str]) -> str:
-    said = []
+    reasons = []
     if row.get("item") in votes:
-        said.append(f"labels of this item: {votes[row['item']]}")
+        reasons.append(f"labels of this item: {votes[row['item']]}")
     verdict = verdicts.get(row["contributor"])
     if row.get("label_is_correct") is False:
-        said.append("rejected by a reviewer")
+        reasons.append("rejected by a reviewer")
     if verdict in FLAGGED:
-        said.append(f"{row['contributor']}: {verdict}")
+        reasons.append(f"{row['contributor']}: {verdict}")
     if row.get("uncorroborated"):
-        said.append("supported only by the same contributor's other labels")
+        reasons.append("supported only by the same contributor's other labels")
     parts = {part: row[part] for part in _LOG_ODDS if row.get(part) is not None and row[part] < 0}
     worst = min(parts, key=parts.__getitem__) if parts else ""
-    if row["predicted_label"] not in (None, row["label"]) and (worst == "logodds_model" or not said):
+    if row["predicted_label"] not in (None, row["label"]) and (worst == "logodds_model" or not reasons):
         predicted = row["predicted_label"]
         shown = f"{predicted:.4g}" if isinstance(predicted, float) else predicted
-        said.append(f"held-out prediction: {shown}")
+        reasons.append(f"held-out prediction: {shown}")
     if worst == "logodds_credentials":
-        said.append("low verification or reputation")
+        reasons.append("low verification or reputation")
     if worst == "logodds_contributor" and verdict not in FLAGGED:
-        said.append(f"low accuracy of {row['contributor']}")
-    return "; ".join(said[:2]) or "low probability from all sources"
+        reasons.append(f"low accuracy of {row['contributor']}")
+    return "; ".join(reasons[:2]) or "low probability from all sources"

@@ -1,4 +1,4 @@
-"""Reading the folder of a finished run; files that were changed since are refused."""
+"""Read the folder of a finished run; changed files are rejected."""
 
 import io
 import json
@@ -35,7 +35,7 @@ class Run(NamedTuple):
     """A finished run: samples, the contents of run.json, the hash of the samples, and verdicts by name.
 
     `record` is the hash of run.json, which contains the hashes of the other files.
-    `kinds` are the types in which names and classes were written; here they are text.
+    `kinds` are the stored types of names and classes, which are text here.
     """
 
     samples: pl.DataFrame
@@ -74,9 +74,9 @@ def data_path(folder: Path) -> Path | None:
     """The path of the data of a run by its run.json; None if it has none or the file is gone."""
     record = folder / RECORD
     about = _read_info(record, read_bytes(record, "run's record")).get("data") if record.is_file() else None
-    place = about.get("path") if isinstance(about, dict) else None
-    found = folder / place if isinstance(place, str) else None
-    return found if found is not None and found.exists() else None
+    stored = about.get("path") if isinstance(about, dict) else None
+    path = folder / stored if isinstance(stored, str) else None
+    return path if path is not None and path.exists() else None
 
 
 def read_run(folder: Path) -> Run:
@@ -88,7 +88,7 @@ def read_run(folder: Path) -> Run:
             raise InputError(f"{folder} is not a run folder: it has no {path.name}")
     record = read_bytes(about, "run's record")
     info = _read_info(about, record)
-    # An engine writes the samples of each slice into a file of its own.
+    # An engine writes one file of samples per slice.
     names = [SAMPLES] if whole else sorted(name for name in _hashes(info) if PART.fullmatch(name))
     if not names:
         raise InputError(f"{folder} is not a run folder: {RECORD} lists no samples")
@@ -120,18 +120,18 @@ def _run_note_path(folder: Path) -> Path:
 
 
 def record_run_hash(folder: Path, record: bytes) -> None:
-    """Note which run was written here: files and hashes can be changed together, not this note."""
+    """Note the hash of the run for this user, since files and their hashes can be changed together."""
     with suppress(InputError, OSError, RuntimeError):
         write_file(_run_note_path(folder), sha256(record), private=True)
 
 
 def verify_run_hash(folder: Path, run: Run) -> None:
-    """An error where another run lies here than the one that was written by this user."""
+    """Raise if run.json differs from the one that this user last wrote to the folder."""
     with suppress(OSError, RuntimeError):
-        if (known := _run_note_path(folder).read_text(encoding="ascii")) != run.record:
+        if (noted := _run_note_path(folder).read_text(encoding="ascii")) != run.record:
             raise IntegrityError(
                 f"the run in {folder} has the digest {run.record[:16]}, but the run that was written here "
-                f"has {known[:16]}; rerun the audit, or pass --digest with the digest you received"
+                f"has {noted[:16]}; rerun the audit, or pass --digest with the digest you received"
             )
 
 
@@ -140,7 +140,7 @@ def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.
     try:
         table = pl.scan_parquet(io.BytesIO(data))
         rows, columns = table.select(pl.len()).collect().item(), len(table.collect_schema())
-        # No table shrinks to less than a two-hundredth of a byte for each value.
+        # Parquet does not compress below 1/200 byte per value.
         if rows * columns > max(200 * len(data), 2**26):
             why = f"{folder / name} of {len(data):,} bytes unpacks to {rows:,} rows"
             raise InputError(f"{why}; write it again")
@@ -152,14 +152,14 @@ def _read_samples(folder: Path, name: str, info: Mapping[str, Any]) -> tuple[pl.
 
 
 def _read_file(path: Path) -> bytes:
-    """A file of a run; a link to what never ends is none."""
+    """Read a regular file; reject devices and pipes."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is not a file; write the run again")
     return read_bytes(path, "run's table")
 
 
 def verify_file_hash(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
-    """Refuse a file that is not the one the run wrote, and one of which the run keeps no hash."""
+    """Raise if the hash of the file is missing from run.json or differs."""
     if (wanted := _hashes(info).get(name or path.name)) is None:
         why = f"run.json keeps no hash of {path}: it may have been changed"
         raise IntegrityError(f"{why}; write the run again")
@@ -173,7 +173,7 @@ def _hashes(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_kinds(samples: pl.DataFrame) -> None:
-    """Say which column does not hold what the arithmetic needs."""
+    """Raise if a column has a wrong type or range."""
     shares = [
         name for name in (*SIGNALS, "p_correct", "weight", "self_confidence") if name in samples.columns
     ]
@@ -191,7 +191,7 @@ def _check_kinds(samples: pl.DataFrame) -> None:
 
 def _read_info(path: Path, record: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(record.decode("utf-8-sig"))
+        info = json.loads(record.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError(f"the run's record {path} cannot be read: it is not UTF-8 text") from None
     except ValueError as error:
@@ -199,15 +199,15 @@ def _read_info(path: Path, record: bytes) -> dict[str, Any]:
     except RecursionError:
         raise InputError(f"{path} is nested too deeply for the record of a run") from None
     parts = (
-        [found.get(name) or {} for name in ("recipe", "data", "task")] if isinstance(found, dict) else [found]
+        [info.get(name) or {} for name in ("recipe", "data", "task")] if isinstance(info, dict) else [info]
     )
     if not all(isinstance(part, dict) for part in parts):
         raise InputError(f"{path} is not the record of a run: an object with a recipe was expected")
-    if (version := found.get("schema_version")) != SCHEMA_VERSION:
+    if (version := info.get("schema_version")) != SCHEMA_VERSION:
         raise InputError(
             f"{path} has schema_version {version}, expected {SCHEMA_VERSION}; run the audit again"
         )
-    return dict(found)
+    return dict(info)
 
 
 def dispute_reason(run: Run, weight: str) -> str | None:
@@ -220,42 +220,42 @@ def dispute_reason(run: Run, weight: str) -> str | None:
 
 def read_verdicts(folder: Path, run: Run) -> dict[str, str] | None:
     """The verdicts in contributors.csv by contributor; None if it has no verdicts."""
-    if (found := _contributor_columns(folder, run, "verdict")) is None:
+    if (table := _contributor_columns(folder, run, "verdict")) is None:
         return None
-    found = found.with_columns(pl.col("verdict").cast(pl.String))
-    said = f"has no single verdict, one of {', '.join(VERDICTS)}, on"
-    _require_all_contributors(folder, found, pl.col("verdict").is_in(VERDICTS), said)
-    return dict(found.select("contributor", "verdict").iter_rows())
+    table = table.with_columns(pl.col("verdict").cast(pl.String))
+    message = f"needs exactly one verdict ({', '.join(VERDICTS)}) for"
+    _require_all_contributors(folder, table, pl.col("verdict").is_in(VERDICTS), message)
+    return dict(table.select("contributor", "verdict").iter_rows())
 
 
 def read_estimates(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
-    """Estimates of each contributor with their intervals, as whole parts of `UNIT`: accuracy and kappa.
+    """Accuracy and kappa of each contributor with their intervals, as integer multiples of 1 / `UNIT`.
 
     `most_common_error` is the most frequent pair of given and suggested label that differ, and its count.
     """
     samples = run.samples
-    found: dict[str, dict[str, Any]] = {}
+    estimates: dict[str, dict[str, Any]] = {}
     for name in ("accuracy", "kappa"):
         columns = (name, f"{name}_low", f"{name}_high")
-        if (known := _contributor_columns(folder, run, *columns)) is None:
+        if (table := _contributor_columns(folder, run, *columns)) is None:
             continue
-        numbers = known.select("contributor", pl.col(columns).cast(pl.Float64, strict=False))
-        for own, *each in numbers.drop_nulls().iter_rows():
-            if all(math.isfinite(one) and abs(one) <= 1 for one in each):
-                found.setdefault(own, {})[name] = [round(one * UNIT) for one in each]
+        numbers = table.select("contributor", pl.col(columns).cast(pl.Float64, strict=False))
+        for owner, *figures in numbers.drop_nulls().iter_rows():
+            if all(math.isfinite(figure) and abs(figure) <= 1 for figure in figures):
+                estimates.setdefault(owner, {})[name] = [round(figure * UNIT) for figure in figures]
     both = ("label", "suggested_label")
     if {*both} <= set(samples.columns) and run.task != "regression":
-        who, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", *both))
-        pairs = samples.select(who, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
+        contributor, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", *both))
+        pairs = samples.select(contributor, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
         counts = pairs.filter(pl.col("label") != pl.col("suggested_label")).group_by(pl.all()).len()
         counts = counts.sort("len", *both, descending=[True, False, False])
         for name, *error in counts.group_by("contributor", maintain_order=True).first().iter_rows():
-            found.setdefault(name, {})["most_common_error"] = error
-    return found
+            estimates.setdefault(name, {})["most_common_error"] = error
+    return estimates
 
 
 def read_contributors(folder: Path, run: Run) -> pl.DataFrame | None:
-    """The table of contributors of a run, as it was written; None where it has none."""
+    """Read contributors.csv of a run; None if there is none."""
     path = folder / "contributors.csv"
     if not path.is_file() and path.name not in _hashes(run.info):
         return None
@@ -280,32 +280,32 @@ def read_consensus(folder: Path, run: Run) -> pl.DataFrame | None:
 
 
 def _contributor_columns(folder: Path, run: Run, *columns: str, full: bool = False) -> pl.DataFrame | None:
-    """Columns of `contributors.csv` with the rows that each has, or None; `written` is a name in the file."""
+    """Columns of `contributors.csv` with the number of rows, or None; `written` is the name in the file."""
     table = read_contributors(folder, run)
     if table is None or not {"contributor", *columns} <= set(table.columns):
         return None
-    known = run.samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
-    known = known.with_columns(safe_for_spreadsheets(known.select(written="contributor"))["written"])
-    theirs = table.select(*columns, written="contributor")
-    return known.join(theirs, on="written", how="full" if full else "left", coalesce=True)
+    rows = run.samples.group_by(pl.col("contributor").cast(pl.String)).agg(pl.len().alias("rows"))
+    rows = rows.with_columns(safe_for_spreadsheets(rows.select(written="contributor"))["written"])
+    written = table.select(*columns, written="contributor")
+    return rows.join(written, on="written", how="full" if full else "left", coalesce=True)
 
 
-def _require_all_contributors(folder: Path, found: pl.DataFrame, fits: pl.Expr, said: str) -> None:
-    """An error unless everybody stands there once, with what fits."""
-    wrong = found.filter(~fits.fill_null(False))
-    if wrong.height or found["written"].is_duplicated().any():
-        who = (wrong if wrong.height else found)["written"][0]
-        raise InputError(f"{folder / 'contributors.csv'} {said} contributor {who!r}")
+def _require_all_contributors(folder: Path, table: pl.DataFrame, is_valid: pl.Expr, message: str) -> None:
+    """Raise if a contributor is missing, duplicated or has an invalid value."""
+    invalid = table.filter(~is_valid.fill_null(False))
+    if invalid.height or table["written"].is_duplicated().any():
+        name = (invalid if invalid.height else table)["written"][0]
+        raise InputError(f"{folder / 'contributors.csv'} {message} contributor {name!r}")
 
 
 def read_learned(folder: Path, run: Run) -> pl.DataFrame | None:
-    """Reputation learned in a run (contributor as in the samples, good, bad); None where the run has none."""
-    if (found := _contributor_columns(folder, run, *LEARNED, full=True)) is None:
+    """Learned reputation of a run (contributor as in the samples, good, bad); None if there is none."""
+    if (table := _contributor_columns(folder, run, *LEARNED, full=True)) is None:
         return None
     good, bad = (pl.col(name).cast(pl.Float64, strict=False) for name in LEARNED)
-    found = found.with_columns(good=good, bad=bad)
-    # Evidence of more labels than there are, or of nobody's, is not what the run wrote.
+    table = table.with_columns(good=good, bad=bad)
+    # Counts must not exceed the rows of the contributor.
     counts = [pl.col(name).is_finite() & (pl.col(name) >= 0) for name in ("good", "bad")]
-    fits = pl.all_horizontal(*counts, pl.col("good") + pl.col("bad") <= pl.col("rows") * (1 + 1e-6))
-    _require_all_contributors(folder, found, fits, "does not fit the samples of the run: see")
-    return found.select("contributor", "good", "bad")
+    is_valid = pl.all_horizontal(*counts, pl.col("good") + pl.col("bad") <= pl.col("rows") * (1 + 1e-6))
+    _require_all_contributors(folder, table, is_valid, "does not match the samples of the run: see")
+    return table.select("contributor", "good", "bad")

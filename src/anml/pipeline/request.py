@@ -1,4 +1,4 @@
-"""The request of an audit: columns by role, task, recipe and side inputs, checked before the work."""
+"""The request of an audit: columns by role, task, recipe and side inputs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -17,16 +17,16 @@ from anml.weighting.weigh import recipe_name, recipe_of
 if TYPE_CHECKING:
     from anml.assessment.assess import SamplePolicy
 
-# Columns that the readers of exports and of structured tasks choose by.
+# Columns used by the readers of exports and of structured tasks.
 READER_COLUMNS = ("label", "contributor", "item", "time", "true_label", "test_label")
 
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that a user asks for; all but the data has a default.
+    """Settings of an audit, without the data.
 
-    `reviewed` is a column of reviews that an export brings. `predictions` and `embeddings` are arrays, frames
-    or paths, aligned by position or by column `key`. `task` is the task that labels are read as.
+    `reviewed` is a column of reviews in an export. `predictions` and `embeddings` are arrays, frames
+    or paths, aligned by position or by column `key`. `task` is the task type.
     """
 
     label: str | None = None
@@ -54,54 +54,53 @@ class Request:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", task_of(self.task))
-        # One name is a list of one.
         for name in ("features", "ignore"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, (getattr(self, name),))
         if self.embeddings is not None and self.features:
-            raise InputError("embeddings take the place of feature columns; name one of the two")
+            raise InputError("embeddings replace feature columns; pass embeddings or features")
 
     @property
-    def rule(self) -> Recipe:
+    def resolved_recipe(self) -> Recipe:
         """The recipe with all of its settings."""
         return recipe_of(self.recipe)
 
     @property
     def label_type(self) -> str:
-        """The task that labels are read as: auto, classification or regression."""
+        """The task type of labels: auto, classification or regression."""
         return self.task.name if isinstance(self.task, Task) else self.task
 
     @property
     def decay(self) -> Decay | ContextDecay:
         """Freshness by the half-life of the recipe."""
-        return decay_of(self.rule.half_life)
+        return decay_of(self.resolved_recipe.half_life)
 
     @property
     def uses_freshness(self) -> bool:
-        """True where the recipe names a half-life, so that T counts."""
-        return self.rule.half_life is not None
+        """True if the recipe has a half-life."""
+        return self.resolved_recipe.half_life is not None
 
     @property
     def uses_times(self) -> bool:
-        """True where times count: the user named their column, or the recipe has a half-life."""
+        """True if the user named a time column, or the recipe has a half-life."""
         return self.time is not None or self.uses_freshness
 
     @property
     def reference_time(self) -> Any:
-        """The moment from which ages count; None is the newest row."""
-        return parse_moment(self.rule.reference_time)
+        """The moment from which ages are measured; None is the newest row."""
+        return parse_moment(self.resolved_recipe.reference_time)
 
     @property
     def recipe_label(self) -> str:
-        """The name of the recipe, for the report: that of the user, or of the combination."""
+        """The name of the recipe in the report: given by the user, or of its combiner."""
         if isinstance(self.recipe, str):
             return self.recipe
         if isinstance(self.recipe, Mapping) and "name" in self.recipe:
             return str(self.recipe["name"])
-        return recipe_name(self.rule) or self.rule.combine
+        return recipe_name(self.resolved_recipe) or self.resolved_recipe.combine
 
     def check(self) -> None:
-        """Check the settings; errors are raised before heavy imports and before the work."""
+        """Check the settings, so that errors are raised before heavy imports."""
         check_seed(self.seed)
         _ = self.decay, self.reference_time
 
@@ -113,13 +112,13 @@ class Request:
 
     def without_floor(self) -> "Request":
         """The same request without a floor on r for newcomers."""
-        settings = {"name": self.recipe_label, **self.rule.to_dict(), "newcomer_rows": 0}
+        settings = {"name": self.recipe_label, **self.resolved_recipe.to_dict(), "newcomer_rows": 0}
         return replace(self, recipe=settings)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """A request, with what only the reading of the data and the place of the work need."""
+    """A request with the file format, encoder and test data."""
 
     request: Request
     format: str = "auto"
@@ -133,12 +132,12 @@ class AuditOptions:
         return self.request.task
 
     def reader_options(self) -> dict[str, Any]:
-        """Columns and task options by which files are read."""
+        """Columns and task options for the readers of files."""
         columns = {name: getattr(self.request, name) for name in READER_COLUMNS}
         return {**columns, **self.task.options(), "task": self.task.name}
 
     def to_config(self) -> dict[str, Any]:
-        """Settings that differ from the defaults, as `--config` reads them."""
+        """Settings that differ from the defaults, in the form of `--config`."""
         request = self.request
         named = {name: getattr(request, name) for name in ("label", "contributor", "item", "features")}
         named |= {name: path_of(getattr(request, name)) for name in ("predictions", "embeddings")}
@@ -146,19 +145,19 @@ class AuditOptions:
             Schema(**{f.name: getattr(request, f.name) for f in fields(Schema) if f.name != "format"})
         )
         schema |= {} if self.format == "auto" else {"format": self.format}
-        rule = request.rule.to_dict()
-        name = recipe_name(request.rule)
+        recipe = request.resolved_recipe.to_dict()
+        name = recipe_name(request.resolved_recipe)
         sections = {
             "task": {"name": self.task.name, **_changed(self.task)},
             "schema": schema,
-            "recipe": {"name": name} if name else rule,
+            "recipe": {"name": name} if name else recipe,
             "encoder": {} if self.encoder is None else _changed(self.encoder),
         }
-        found = {name: value for name, value in named.items() if value is not None}
-        found |= {name: values for name, values in sections.items() if values}
+        config = {name: value for name, value in named.items() if value is not None}
+        config |= {name: values for name, values in sections.items() if values}
         if not request.evaluate:
-            found["evaluate"] = False
-        return found | {"random_state": request.seed}
+            config["evaluate"] = False
+        return config | {"random_state": request.seed}
 
 
 def path_of(given: Any) -> str | None:
@@ -168,11 +167,11 @@ def path_of(given: Any) -> str | None:
 
 def _changed(options: Any) -> dict[str, Any]:
     """Fields of a dataclass that differ from their defaults, as plain values."""
-    found = {}
+    changed = {}
     for each in fields(options):
         value = getattr(options, each.name)
         if value == each.default or value is None:
             continue
         plain = list(value) if isinstance(value, tuple | list) else value
-        found[each.name] = plain if isinstance(plain, bool | int | float | list) else str(plain)
-    return found
+        changed[each.name] = plain if isinstance(plain, bool | int | float | list) else str(plain)
+    return changed

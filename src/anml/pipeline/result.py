@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class GoldEvaluation:
     """Evaluation of p_correct on rows with a test label ("marks" of correct labels, or "labels").
 
-    `of` is the noun for a row, and `p` the name of the probability that is evaluated.
+    `noun` is the noun for a row, and `p` the name of the probability that is evaluated.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class GoldEvaluation:
     kept_wrong: float | None
     reliability: CalibrationCurve
     ranking: float | None
-    of: str = "label"
+    noun: str = "label"
     p: str = "p_correct"
 
     @property
@@ -49,7 +49,7 @@ class GoldEvaluation:
         return self.right + self.wrong
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return values for JSON."""
         return {
             "kind": self.kind, "n_correct": self.right, "n_wrong": self.wrong,
             "kept_correct": self.kept_right, "kept_wrong": self.kept_wrong, "auroc": self.ranking,
@@ -60,15 +60,15 @@ class GoldEvaluation:
         """One sentence for the terminal and the report."""
         if not self.wrong:
             mean = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
-            checked = pluralise(self.right, f"test {self.of} is", f"test {self.of}s are")
+            checked = pluralise(self.right, f"test {self.noun} is", f"test {self.noun}s are")
             return f"{checked} correct: mean {self.p} {mean:.0%}, {self.kept_right:.0%} kept."
         gap = self.reliability.gap
         bias = f"{'too high' if gap > 0 else 'too low'} by {abs(gap):.0%} on average"
         kept = "" if self.kept_right is None else f"{self.kept_right:.0%} of the correct and "
         return (
-            f"{self.right:,} of {self.rows:,} {self.of}s agree with their test label. Calibration error of "
+            f"{self.right:,} of {self.rows:,} {self.noun}s agree with their test label. Calibration error of "
             f"{self.p}: {self.reliability.error:.0%} ({bias}). Kept: {kept}{self.kept_wrong:.0%} of the "
-            f"wrong {self.of}s."
+            f"wrong {self.noun}s."
         )
 
 
@@ -76,21 +76,21 @@ class GoldEvaluation:
 class StructuredResult:
     """Result of a task that is neither classification nor regression.
 
-    `said`: sentences for the report. `tables`: the tables to write. `frames`: the tables to show. `figures`:
-    for grades, whether their order was used, and the held-out log-loss with and without the order.
+    `sentences`: text of the report. `tables`: the tables to write. `frames`: the tables to show.
+    `figures`: for grades, whether their order was used, and the held-out log-loss with and without it.
     """
 
     kind: str
     unit: str
     tables: dict[str, pl.DataFrame]
-    said: list[str]
+    sentences: list[str]
     frames: dict[str, pl.DataFrame]
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """Result of an audit, as frames and plain values; what a run does not have is None.
+    """Result of an audit, as frames and plain values; None for parts that the run does not have.
 
     `samples`: one row per label. `contributors`: one row per contributor, flagged contributors first.
     `consensus`: one row per item with several labels. docs/reference/files.md describes their columns.
@@ -147,7 +147,7 @@ class AuditResult:
 
         return build_queue(queue_input_from_result(self))
 
-    def judged(self, *verdicts: str) -> list[str]:
+    def with_verdict(self, *verdicts: str) -> list[str]:
         """Contributors with one of these verdicts, in the order of the table."""
         if self.contributors.is_empty():
             return []
@@ -155,13 +155,13 @@ class AuditResult:
 
 
 def with_columns_of(result: AuditResult, people: pl.DataFrame) -> pl.DataFrame:
-    """The table of contributors with these columns, in place of its own of the same names."""
+    """Replace or add columns of the contributors."""
     kept = result.contributors.drop(people.columns[1:], strict=False)
     return order_columns(kept.join(people, on="contributor", how="left", maintain_order="left"))
 
 
 def versions() -> dict[str, str]:
-    """Versions of what decides the numbers."""
+    """Package versions."""
     own = {"python": platform.python_version(), "anml": version("attribution-native-ml")}
     return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "polars")}
 
@@ -169,13 +169,13 @@ def versions() -> dict[str, str]:
 def run_metadata(result: AuditResult, command: str) -> dict[str, Any]:
     """Contents of run.json: enough to repeat the run, and to identify its data."""
     structured, about = result.structured, dict(result.data)
-    # The samples in memory of a run in slices are a part of its rows.
+    # The samples in memory of an audit in slices are a subset of its rows.
     rows, kept = result.samples.height, result.kept
     if "kept" in about:
         rows, kept = about["rows"], about["kept"]
     task: dict[str, Any] = {"name": result.kind or result.task, "notes": [], "figures": {}}
     if structured is not None:
-        task |= {"notes": structured.said, "figures": dict(structured.figures)}
+        task |= {"notes": structured.sentences, "figures": dict(structured.figures)}
     plain: dict[str, Any] = {
         "label_error_rate": result.label_error_rate, "gate": result.gate, "evaluation": result.evaluation,
         "test_label_check": result.gold,
@@ -206,7 +206,7 @@ def run_metadata(result: AuditResult, command: str) -> dict[str, Any]:
 
 
 def evaluate_on_gold(gold: EvalGold | None, p_correct: Floats, kept: Bools) -> GoldEvaluation | None:
-    """Compare p_correct with what is known; None where nothing is."""
+    """Compare p_correct with test labels; None without test labels."""
     if gold is None or not gold.known.any():
         return None
     right, p, was_kept = gold.right[gold.known], p_correct[gold.known], kept[gold.known]

@@ -1,4 +1,4 @@
-"""Rounds of relabelling: the data of a run, read again with the truths and second labels given so far."""
+"""Review rounds: the data of a run with the true labels and further labels of all rounds."""
 
 import json
 from pathlib import Path
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from anml.pipeline.result import AuditResult
 
 FILE = "answers.json"
-# What an answer counts as.
-AS_GOLD, AS_LABEL = "truth", "label"
+# An answer is a true label or a further label.
+AS_GOLD, AS_LABEL = "true-label", "label"
 ANSWER_KINDS = (AS_GOLD, AS_LABEL)
-# Columns that are added: which rows are the same thing, where the table has none, and what is settled.
+# Added columns: the item, if the table has none, and the answer.
 ITEM, ANSWERED = "anml_item", "anml_answer"
-# The columns of a table that answers are written to, by role; beside them, whether labels are `numbers`.
+# Columns that answers are written to, by role; the mapping also has `numbers`: labels are numbers.
 ROLES = ("label", "contributor", "item", "true_label", "reviewed", "verification", "reputation", "test_label")
 Roles = dict[str, Any]
 
 
 class NewLabel(NamedTuple):
-    """The label that an item has by now, and who gave it."""
+    """The answer for an item, and its annotator."""
 
     label: str
     by: str
 
 
-# What the answers of a round count as, and each by the row of the table that stands for its item.
+# The kind of the answers of a round, and the answers by a row of their item.
 Round = tuple[str, dict[int, NewLabel]]
 
 
-def source_of(found: QueueInput, folder: Path | None, data: Path | None) -> Source:
-    """Read the data of a run again, from where they were or from where the user says, with its answers."""
-    about = found.data
+def source_of(inputs: QueueInput, folder: Path | None, data: Path | None) -> Source:
+    """Read the data of a run again, from the stored path or from `data`, and apply its answers."""
+    about = inputs.data
     if data is None and "path" not in about:
         why = "the run was made from a data frame, so its data cannot be read again"
         raise InputError(f"{why}; audit a file, or pass one with --data")
-    place = data or Path(folder or Path(), str(about["path"]))
-    if not place.exists():
-        raise InputError(f"the data of this run are missing: {place}; pass the file with --data")
+    path = data or Path(folder or Path(), str(about["path"]))
+    if not path.exists():
+        raise InputError(f"the data of this run are missing: {path}; pass the file with --data")
     format = str(about.get("format", "auto"))
     format = "table" if format == "ledger rows" else format
-    source = read_source(place, format, {"label": None, "time": None, **(about.get("named") or {})})
+    source = read_source(path, format, {"label": None, "time": None, **(about.get("named") or {})})
     if source.table.sha256 != about.get("source_sha256", about.get("sha256")):
-        raise IntegrityError(f"{place} is not the data of this run, or was changed since")
+        raise IntegrityError(f"{path} is not the data of this run, or was changed since")
     if "answers_sha256" not in about or folder is None:
         return source
     table, roles = source.table, dict.fromkeys(ROLES) | {"numbers": False} | about["roles"]
@@ -64,7 +64,7 @@ def source_of(found: QueueInput, folder: Path | None, data: Path | None) -> Sour
 
 
 def source_of_audit(result: "AuditResult", table: Table | None) -> Source:
-    """The data of an audit in memory: the file that it came from, else the table that was given."""
+    """The data of an audit in memory: its file, else its table."""
     if table is not None and "path" not in result.data:
         return table_source(table)
     return source_of(queue_input_from_result(result), None, None)
@@ -73,7 +73,7 @@ def source_of_audit(result: "AuditResult", table: Table | None) -> Source:
 def apply_answers_to_table(
     table: Table, roles: Roles, answers: dict[int, NewLabel], kind: str
 ) -> tuple[Table, Roles]:
-    """The table with answers as known, or with a row for each; people's own labels stay as given."""
+    """Add answers as true labels, or as further rows; the given labels are not changed."""
     frame = table.frame
     if roles["item"] is None:
         roles = {**roles, "item": ITEM}
@@ -83,12 +83,12 @@ def apply_answers_to_table(
     if kind == AS_GOLD:
         frame, roles = _as_gold(frame, roles, answers)
     else:
-        # A row for each answer, by whoever gave it, of which nothing else is known.
+        # One row per answer, with its annotator; other columns of the label are null.
         rows, given = frame[list(answers)], [answer.label for answer in answers.values()]
         label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles["label"]], strict=False)
         if label.null_count():
             bad = next(text for text, read in zip(given, label, strict=True) if read is None)
-            raise InputError(f"the answer {bad!r} is no label of this table, whose labels are numbers")
+            raise InputError(f"the answer {bad!r} is not a label of this table: its labels are numbers")
         rows = rows.with_columns(label.alias(roles["label"]))
         if roles["contributor"] is not None:
             by = [answer.by for answer in answers.values()]
@@ -103,30 +103,30 @@ def apply_answers_to_table(
 
 
 def _as_gold(frame: pl.DataFrame, roles: Roles, answers: dict[int, NewLabel]) -> tuple[pl.DataFrame, Roles]:
-    """Answers as right labels of their items; one that nobody gave before makes all that were given wrong."""
+    """Store answers as true labels; a new label marks all given labels of the item as wrong."""
     if roles["true_label"] is not None:
         marks = set(as_text(frame[roles["true_label"]]).drop_nulls())
         flags = bool(marks) and {text.lower() for text in marks} <= BOOLEAN_SPELLINGS.keys()
         if flags and not marks <= set(as_text(frame[roles["label"]]).drop_nulls()):
-            # True and false stand beside right labels, not among them.
+            # If true_label holds true/false, it is `reviewed`.
             roles = {**roles, "reviewed": roles["true_label"], "true_label": None}
-    known, reviewed = roles["true_label"] or KNOWN, roles["reviewed"] or REVIEWED
+    true_label, reviewed = roles["true_label"] or KNOWN, roles["reviewed"] or REVIEWED
     names = frame[roles["item"]].to_list()
     by_item = {names[row]: answer.label for row, answer in answers.items()}
-    told = pl.Series([by_item.get(name) for name in names], dtype=pl.String)
+    labels = pl.Series([by_item.get(name) for name in names], dtype=pl.String)
     given = as_text(frame[roles["label"]]).unique()
-    usual = told.is_in(given.implode()) | roles["numbers"]
+    is_class = labels.is_in(given.implode()) | roles["numbers"]
     new = {
-        known: pl.select(pl.when(usual).then(told)).to_series(),
-        reviewed: pl.select(pl.when(~usual & told.is_not_null()).then(pl.lit("false"))).to_series(),
-        ANSWERED: told,
+        true_label: pl.select(pl.when(is_class).then(labels)).to_series(),
+        reviewed: pl.select(pl.when(~is_class & labels.is_not_null()).then(pl.lit("false"))).to_series(),
+        ANSWERED: labels,
     }
-    for name, said in new.items():
+    for name, values in new.items():
         frame = frame if name in frame.columns else frame.with_columns(pl.lit(None, pl.String).alias(name))
-        frame = frame.with_columns(pl.coalesce(said, as_text(frame[name])).alias(name))
+        frame = frame.with_columns(pl.coalesce(values, as_text(frame[name])).alias(name))
     if frame[reviewed].null_count() == frame.height:
-        return frame.drop(reviewed), {**roles, "true_label": known}
-    return frame, {**roles, "true_label": known, "reviewed": reviewed}
+        return frame.drop(reviewed), {**roles, "true_label": true_label}
+    return frame, {**roles, "true_label": true_label, "reviewed": reviewed}
 
 
 def read_rounds(folder: Path, digest: str) -> list[Round]:
@@ -141,7 +141,7 @@ def read_rounds(folder: Path, digest: str) -> list[Round]:
 
 
 def rounds_file(rounds: list[Round]) -> str:
-    """Answers of all rounds as the text of a file."""
+    """Return the answers of all rounds as JSON text."""
     made = [
         {"as": kind, "answers": [[row, *answer] for row, answer in answers.items()]}
         for kind, answers in rounds

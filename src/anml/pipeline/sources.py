@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read(data: Any, options: "AuditOptions") -> "Source":
-    """Read a file or take a frame; errors of the input are raised before anything heavy is imported."""
+    """Read a file or a frame; input errors are raised before heavy imports."""
     from anml.io.source import read_source, structured_source, table_source
     from anml.io.tables import read_table
     from anml.io.tasks.read import infer_task_type
@@ -23,7 +23,7 @@ def read(data: Any, options: "AuditOptions") -> "Source":
     if isinstance(data, str | Path):
         return read_source(Path(data).expanduser(), options.format, given)
     if options.format not in ("auto", "table"):
-        raise InputError(f"a format is for files; a frame is read as it is, got format {options.format!r}")
+        raise InputError(f"the format of a frame must be auto or table, got {options.format!r}")
     table = read_table(data)
     if given["task"] == "auto":
         given = {**given, "task": infer_task_type(table.frame, given) or "auto"}
@@ -32,36 +32,36 @@ def read(data: Any, options: "AuditOptions") -> "Source":
 
 
 def apply_source(request: "Request", source: "Source") -> "Request":
-    """The request, with the columns that the source fixes."""
+    """Add the columns that the source determines to the request."""
     from anml.io.source import LEDGER_ROWS
 
     roles: dict[str, Any] = dict(source.roles)
     if source.shape is not None:
-        # The name of a place or of a pair is no text that says what it is; an item that is graded may be one.
+        # Names of candidates and pairs are not features; a graded item may be a text.
         features = None if source.shape.kind == "ordinal" else ()
         request = replace(request, task="classification", features=features, key=None, evaluate=False)
     if not _is_fixed(source):
-        # A column that the user names goes before a column that was recognised.
+        # Columns named by the user override recognised columns.
         asked = {role: getattr(request, role) for role in roles}
         roles |= {role: name for role, name in asked.items() if name is not None}
     elif request.time is not None:
         columns = source.table.frame.columns
         time = request.time if source.shape is not None and request.time in columns else "time"
         if time not in columns:
-            raise InputError(f"{source.table.name} does not say when a label was given")
+            raise InputError(f"{source.table.name} has no time of a label")
         roles["time"] = time
-    # What an export knows enters as known, unless the user names something else, or has it check.
+    # Reviews in an export are true labels unless the user names true_label or test_label.
     left_out: set[str] = set()
     if request.true_label is not None:
         roles, left_out = {**roles, "true_label": request.true_label}, {"reviewed"}
     elif request.test_label is not None:
         names = {"true_label": ("truth", roles.get("true_label")), "reviewed": (roles.get("reviewed"),)}
-        left_out = {role for role, known in names.items() if request.test_label in known}
+        left_out = {role for role, reader_columns in names.items() if request.test_label in reader_columns}
     roles = {role: name for role, name in roles.items() if role not in left_out}
     used = {*roles.values(), *(request.features or ()), request.test_label}
     used |= {request.verification, request.reputation} if source.shape is not None else set()
-    beside = [name for name in source.beside if name not in used]
-    request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *beside))))
+    ignored = [name for name in source.beside if name not in used]
+    request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *ignored))))
     # The ledger applies its own floor for newcomers, which depends on age and flags.
     return request.without_floor() if source.format == LEDGER_ROWS else request
 
@@ -69,7 +69,7 @@ def apply_source(request: "Request", source: "Source") -> "Request":
 def attach_provenance(
     result: "AuditResult", source: "Source", data: Any, options: "AuditOptions"
 ) -> "AuditResult":
-    """A result with the notes of its source and the path of its data, for `anml relabel`."""
+    """Add the notes of the source and the path of the data to a result, for `anml relabel`."""
     from anml.io.source import EVIDENCE_COLUMNS, LEDGER_ROWS
     from anml.pipeline.request import path_of
 

@@ -1,4 +1,4 @@
-"""Train a model on the weighted rows of a table, keep it with all it needs, and predict with it."""
+"""Train a model on the weighted rows of a table, save it, and predict with it."""
 
 import json
 from collections.abc import Callable
@@ -28,18 +28,18 @@ from anml.sklearn.fitting import fit_weighted, set_random_state
 from anml.sklearn.mlp import MLPClassifier, MLPRegressor
 from anml.sklearn.storage import load_model, missing_file, save_model
 
-# What can be trained from the command line, by task: models that are saved without pickle.
+# Models of `anml train` by task; they are saved without pickle.
 MODELS: dict[str, dict[str, Callable[[], Any]]] = {
     "classification": {"mlp": MLPClassifier, "logistic": lambda: LogisticRegression(max_iter=1000)},
     "regression": {"mlp": MLPRegressor, "ridge": Ridge},
 }
-# Kinds of labels that predictions have again, by name.
+# Label types that predictions are converted back to, by name.
 DTYPES = {str(kind): kind for kind in (pl.Int64(), pl.Float64(), pl.Boolean(), pl.Date())}
 
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A model, the audit behind it, and its error on test data where there was some."""
+    """A model, its audit, and its error on test data, if there are any."""
 
     audited: AuditResult
     model: Any
@@ -47,7 +47,7 @@ class TrainedRun:
     test_error: Estimate | None
 
     def save(self, folder: Path) -> None:
-        """Write the model, and how to prepare a table for it, into `folder`."""
+        """Write the model and the encoder of its features to `folder`."""
         save_model(self.model, folder)
         about, arrays = self.prepared.preparation.to_parts()
         about = {
@@ -56,7 +56,7 @@ class TrainedRun:
             "classes": self.audited.classes,
             "kind": str(self.audited.kinds.get("label", pl.String())),
             "preparation": about,
-            # The width of the embeddings that the model was trained on, where it was not on columns.
+            # Dimension of the embeddings, if the model was not trained on columns.
             "embeddings": None if self.prepared.preparation.columns else int(self.prepared.x.shape[1]),
         }
         text = json.dumps(about, ensure_ascii=False) + "\n"
@@ -67,7 +67,7 @@ class TrainedRun:
 def train_table(
     data: Any, request: Request, *, model: str = "mlp", test: Any = None, progress: Progress | None = None
 ) -> TrainedRun:
-    """Audit a table, then train a model on what is believed of its labels."""
+    """Audit a table, then train a model on its weighted labels."""
     one_of("model", model, sorted({name for models in MODELS.values() for name in models}))
 
     def check(prepared: Prepared) -> None:
@@ -76,24 +76,26 @@ def train_table(
             why = "there are no feature columns to train a model on"
             raise UnsupportedError(f"{why}; audit the table instead, or name features")
 
-    audited, prepared, found = audit_table(data, request, test=test, progress=progress, check_prepared=check)
+    audited, prepared, assessed = audit_table(
+        data, request, test=test, progress=progress, check_prepared=check
+    )
     learner = set_random_state(MODELS[prepared.task][model](), request.seed)
     tick = ticker(progress, "final model", 1)
     tick(0)
     rng = np.random.default_rng(request.seed)
-    fitted = fit_weighted(learner, prepared.x, prepared.y, found.weighting, rng, found.training)
+    fitted = fit_weighted(learner, prepared.x, prepared.y, assessed.weighting, rng, assessed.training)
     tick(1)
     error = None
     if test is not None:
         x, y = testing_arrays(test, prepared, audited.columns)
-        said = fitted.predict(x)
-        wrong = np.abs(said - y) if prepared.task == "regression" else np.asarray(said != y, dtype=float)
+        y_hat = fitted.predict(x)
+        wrong = np.abs(y_hat - y) if prepared.task == "regression" else np.asarray(y_hat != y, dtype=float)
         error = mean_error(wrong, prepared.task)
     return TrainedRun(audited, fitted, prepared, error)
 
 
 def predict_table(folder: Path, data: Any) -> pl.DataFrame:
-    """Predict every row of a table, or of embeddings where it was trained on those, with a saved model."""
+    """Predict the rows of a table, or of embeddings, with a saved model."""
     folder = folder / "model" if (folder / "model").is_dir() else folder
     model = load_model(folder)
     try:
@@ -111,7 +113,7 @@ def predict_table(folder: Path, data: Any) -> pl.DataFrame:
     probabilities = model.predict_proba(x)
     names = np.array(about["classes"], dtype=object)[np.asarray(model.classes_, dtype=int)]
     best = probabilities.argmax(axis=1)
-    said, kind = pl.Series(names[best].tolist(), dtype=pl.String), DTYPES.get(about.get("kind"))
-    said = said if kind is None else from_text(said, kind)
-    found = probabilities[np.arange(len(x)), best]
-    return pl.DataFrame({"row": np.arange(len(x)), about["label"]: said, "probability": found})
+    labels, kind = pl.Series(names[best].tolist(), dtype=pl.String), DTYPES.get(about.get("kind"))
+    labels = labels if kind is None else from_text(labels, kind)
+    p_label = probabilities[np.arange(len(x)), best]
+    return pl.DataFrame({"row": np.arange(len(x)), about["label"]: labels, "probability": p_label})

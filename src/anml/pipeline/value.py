@@ -1,4 +1,4 @@
-"""The value of each contributor's rows to a model: Shapley or Banzhaf values of a table or of a run."""
+"""Value of the rows of each contributor to a model: Shapley or Banzhaf values of a table or of a run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from anml.attribution.games import Utility, Values, evaluate
-from anml.attribution.models import MODELS, estimator_utility, metric_of
+from anml.attribution.models import METRICS, MODELS, estimator_utility, metric_of
 from anml.attribution.semivalues import banzhaf, beta_shapley, shapley
 from anml.attribution.shared_rows import RowOwnership, parts_of, rows_per_contributor
 from anml.core.checks import Array, Bools, Floats, Ints, as_integer, one_of
@@ -36,7 +36,7 @@ BATCH_SIZE = 256
 COLUMN_OPTIONS = ("label", "contributor", "time")
 # Near-duplicate rows of several contributors, without times.
 EQUAL_SHARES = "are shared equally among their contributors"
-# Without test data this share of the rows is held out, at most so many.
+# Without test data, the share of rows that is held out, and its maximum number.
 HELD_OUT, MAX_HELD_OUT = 0.3, 2_000
 
 
@@ -61,23 +61,24 @@ class ValueRequest:
         if isinstance(self.model, str):
             one_of("estimator", self.model, MODELS)
         elif not (hasattr(self.model, "fit") and hasattr(self.model, "predict")):
-            known = ", ".join(MODELS)
-            why = f"must be one of {known} or have fit and predict"
+            allowed = ", ".join(MODELS)
+            why = f"must be one of {allowed} or have fit and predict"
             raise InputError(f"the estimator {why}, got {self.model!r}")
         if callable(self.metric) and isinstance(self.model, str):
-            raise InputError("a metric of your own goes with an estimator of your own; name one of ours")
+            names = ", ".join(name for metrics in METRICS.values() for name in metrics)
+            raise InputError(f"a custom metric needs a custom estimator; use one of {names}")
         as_integer("number of evaluations (budget)", self.budget, 16)
 
 
 @dataclass(frozen=True)
 class Valuation:
-    """Values of contributors, the most valuable first, and what they rest on; copies are `counted` once."""
+    """Values by contributor, highest first, and their record; `counted` excludes duplicates."""
 
     contributors: pl.DataFrame
     record: dict[str, Any]
 
     def multipliers(self) -> pl.DataFrame:
-        """Contributor and value per row that counts: what `anml-ledger settle --multiplier` takes."""
+        """Contributor and value per counted row, for `anml-ledger settle --multiplier`."""
         return self.contributors.select("contributor", value="per_row").sort("contributor")
 
 
@@ -85,24 +86,24 @@ def compute_values(
     data: Any, request: ValueRequest, *, test: Any = None, run: Path | None = None,
     progress: Progress | None = None,
 ) -> Valuation:  # fmt: skip
-    """Value the contributors of a table; with `run`, of the rows that a finished run of it keeps."""
-    found = None if run is None else read_run(run)
-    shape = request.task if found is None else found.kind
+    """Value the contributors of a table; with `run`, only the rows kept by that run."""
+    finished = None if run is None else read_run(run)
+    shape = request.task if finished is None else finished.kind
     if shape in TASK_TYPES:
         why = "values need a model of classes or numbers that is trained on the rows"
         raise UnsupportedError(f"{why}; the task {shape!r} has no such model")
     table = data if isinstance(data, Table) else read_table(data)
-    if run is None or found is None:
-        named = {name: getattr(request, name) for name in (*COLUMN_OPTIONS, "features", "ignore")}
-        (columns, notes), kept = choose_columns(table.frame, **named), None
+    if run is None or finished is None:
+        roles = {name: getattr(request, name) for name in (*COLUMN_OPTIONS, "features", "ignore")}
+        (columns, notes), kept = choose_columns(table.frame, **roles), None
     else:
-        about, of = found.info.get("schema") or {}, (found.info.get("data") or {}).get("sha256")
-        if of != table.sha256:
+        schema, data_hash = finished.info.get("schema") or {}, (finished.info.get("data") or {}).get("sha256")
+        if data_hash != table.sha256:
             raise InputError(f"{table.name} is not the data of the run in {run}")
-        named = {name: about.get(name) for name in (*COLUMN_OPTIONS, "item")}
-        columns, notes = choose_columns(table.frame, **named, features=about.get("features") or None)
-        kept = found.samples.filter(pl.col("kept"))["row"].to_numpy()
-        notes = [*notes, f"{len(kept)} rows are valued: those that the run in {run.name} kept"]
+        roles = {name: schema.get(name) for name in (*COLUMN_OPTIONS, "item")}
+        columns, notes = choose_columns(table.frame, **roles, features=schema.get("features") or None)
+        kept = finished.samples.filter(pl.col("kept"))["row"].to_numpy()
+        notes = [*notes, f"{len(kept)} rows are valued: the rows kept by the run in {run.name}"]
     prepared = prepare(table, columns, task=request.task, seed=request.seed)
     if prepared.contributor is None:
         raise InputError("values need a contributor column; name it with contributor")
@@ -126,7 +127,7 @@ def _value_contributors(
         notes = [*notes, f"values are measured on {len(held)} held-out rows, against the given labels"]
     else:
         raw, y_test = testing_arrays(test, prepared, columns)
-        centre, spread = (of(prepared.x, axis=0, dtype=np.float64) for of in (np.mean, np.std))
+        centre, spread = (moment(prepared.x, axis=0, dtype=np.float64) for moment in (np.mean, np.std))
         train, x_test = np.flatnonzero(used), (raw - centre) / np.where(spread > 1e-12, spread, 1.0)
         notes = [*notes, f"values are measured on {len(y_test)} rows of test data"]
     assert prepared.contributor is not None
@@ -140,15 +141,15 @@ def _value_contributors(
         once = f"{twice} rows are near-duplicates of other rows and count once"
         notes = [*notes, f"{once}; duplicates of several contributors {whose}"]
     utility = _utility(x[train], prepared.y[train], parts, x_test, y_test, prepared, request)
-    known = _cached_utility(utility, request.budget, progress)
-    fresh, people = np.random.default_rng(request.seed), len(parts.names)
-    found = METHODS[request.method](known, people, n_evaluations=request.budget, random_state=fresh)
-    ends = evaluate(known, np.array([np.zeros(people, bool), np.ones(people, bool)]))
+    cached = _cached_utility(utility, request.budget, progress)
+    generator, people = np.random.default_rng(request.seed), len(parts.names)
+    values = METHODS[request.method](cached, people, n_evaluations=request.budget, random_state=generator)
+    ends = evaluate(cached, np.array([np.zeros(people, bool), np.ones(people, bool)]))
     rows = pl.Series(prepared.contributor[used]).value_counts().rows()
-    frame = _frame(parts, found, {str(name): int(count) for name, count in rows})
+    frame = _frame(parts, values, {str(name): int(count) for name, count in rows})
     record = {
         "method": request.method, "model": _named(request.model), "metric": _named(request.metric),
-        "budget": request.budget, "n_evaluations": found.evaluations, "exact": found.exact,
+        "budget": request.budget, "n_evaluations": values.evaluations, "exact": values.exact,
         "random_state": request.seed,
         "data": {"name": table.name, "sha256": table.sha256}, "utility_of_all": float(ends[1]),
         "utility_of_none": float(ends[0]), "notes": notes,
@@ -157,19 +158,19 @@ def _value_contributors(
 
 
 def _cached_utility(utility: Utility, budget: int, progress: Progress | None) -> Utility:
-    known: dict[bytes, float] = {}
+    evaluated: dict[bytes, float] = {}
 
     def ask(coalitions: Bools) -> Floats:
         names = [np.packbits(members).tobytes() for members in coalitions]
-        new = {name: place for place, name in enumerate(names) if name not in known}
+        new = {name: place for place, name in enumerate(names) if name not in evaluated}
         places = list(new.values())
         for start in range(0, len(places), BATCH_SIZE):
-            some = places[start : start + BATCH_SIZE]
-            worth = evaluate(utility, coalitions[some])
-            known.update({names[p]: float(w) for p, w in zip(some, worth, strict=True)})
+            batch = places[start : start + BATCH_SIZE]
+            utilities = evaluate(utility, coalitions[batch])
+            evaluated.update({names[p]: float(w) for p, w in zip(batch, utilities, strict=True)})
             if progress is not None:
-                progress("coalitions", min(len(known), budget), budget)
-        return np.array([known[name] for name in names])
+                progress("coalitions", min(len(evaluated), budget), budget)
+        return np.array([evaluated[name] for name in names])
 
     return ask
 
@@ -183,7 +184,7 @@ def _held_out(prepared: Prepared, used: Bools, rng: np.random.Generator) -> tupl
     share = min(HELD_OUT, MAX_HELD_OUT / max(len(rows), 1))
     out = np.isin(units[rows], names[: max(1, round(share * len(names)))])
     if out.all():
-        raise InputError("there are too few rows to hold some out; pass test data")
+        raise InputError("there are too few rows for held-out rows; pass test data")
     return rows[~out], rows[out]
 
 
@@ -208,13 +209,13 @@ def _utility(
         return MODELS[asked.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
     from sklearn.base import clone
 
-    def score(truth: Array, said: Array) -> float:
+    def score(truth: Array, predicted: Array) -> float:
         if metric is None:
-            return float(asked.metric(truth, said))
-        if task == "classification" and said.dtype.kind not in "iu":
-            got = f"got {type(asked.model).__name__}, which predicts values of type {said.dtype}"
-            raise InputError(f"model must be a classifier where labels are classes, {got}")
-        outputs = np.eye(classes)[said] if task == "classification" else said[:, None]
+            return float(asked.metric(truth, predicted))
+        if task == "classification" and predicted.dtype.kind not in "iu":
+            got = f"got {type(asked.model).__name__}, which predicts values of type {predicted.dtype}"
+            raise InputError(f"model must be a classifier for labels that are classes, {got}")
+        outputs = np.eye(classes)[predicted] if task == "classification" else predicted[:, None]
         return float(metric(truth, outputs[None])[0])
 
     return estimator_utility(
@@ -226,14 +227,14 @@ def _named(thing: Any) -> str | None:
     return thing if thing is None or isinstance(thing, str) else repr(thing)
 
 
-def _frame(parts: RowOwnership, found: Values, rows: dict[str, int]) -> pl.DataFrame:
+def _frame(parts: RowOwnership, values: Values, rows: dict[str, int]) -> pl.DataFrame:
     count = rows_per_contributor(parts)
-    positive = np.maximum(found.value, 0.0)
+    positive = np.maximum(values.value, 0.0)
     share = positive / positive.sum() if positive.sum() > 0 else np.zeros(len(positive))
-    per_row = np.divide(found.value, count, out=np.zeros(len(count)), where=count > 0)
+    per_row = np.divide(values.value, count, out=np.zeros(len(count)), where=count > 0)
     return pl.DataFrame(
         {
-            "contributor": parts.names, "value": found.value, "low": found.low, "high": found.high,
+            "contributor": parts.names, "value": values.value, "low": values.low, "high": values.high,
             "rows": [rows.get(name, 0) for name in parts.names], "counted": count, "per_row": per_row,
             "share": share,
         }
@@ -244,7 +245,7 @@ RECORD = "value.json"
 
 
 def write_value(folder: Path, valued: Valuation) -> list[str]:
-    """Write values.csv, multipliers.csv and value.json; values replace values, and nothing else."""
+    """Write values.csv, multipliers.csv and value.json; raise if the folder has other files."""
     check_folder(folder, RECORD)
     write_frame(valued.contributors, folder / "values.csv")
     write_frame(valued.multipliers(), folder / "multipliers.csv")

@@ -1,4 +1,4 @@
-"""The output folder of a run: all of its files appear, or none."""
+"""Write the output folder of a run: all of its files, or none."""
 
 import io
 import json
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from anml.pipeline.result import AuditResult
 
 RUN_FILE, CONSENSUS_FILE = "run.json", "consensus.parquet"
-# Endings of a file: whoever asks for one would look for it in vain in a folder of that name.
+# File suffixes that are rejected as folder names.
 FILES = (".html", ".htm", ".csv", ".xlsx", ".json", ".parquet", ".pdf")
-# What reputation and money rest on; the record holds the hash of each.
+# Files whose hash is stored in run.json.
 HASHED = ("samples.parquet", "samples/part-*.parquet", "contributors.csv")
 
 
 def check_folder(folder: Path, record: str = RUN_FILE) -> None:
-    """Say before the work begins that a folder cannot be written; runs replace runs, and nothing else."""
+    """Raise if the folder cannot be written, or has files and no earlier run."""
     if folder.suffix.lower() in FILES and not folder.exists():
         raise InputError(f"the output must be a folder, got {folder}; omit the suffix {folder.suffix}")
     with os_error_message(f"the output folder {folder} cannot be made"):
@@ -46,10 +46,10 @@ def write_run(
     extra: Callable[[Path], None],
     samples: Path | None = None,
 ) -> list[str]:
-    """Write a run beside `folder`, then put it there in one step; `extra` adds files, `samples` are moved."""
+    """Write a run to a draft folder, then swap it in; `extra` adds files, `samples` are moved."""
     check_folder(folder)
     folder, draft = folder.resolve(), None
-    # With all that makes a result: who only looks at a folder need not wait for it.
+    # Imported here, since they import the modules of an audit.
     from anml.pipeline.read import record_run_hash
     from anml.pipeline.result import run_metadata
 
@@ -59,7 +59,7 @@ def write_run(
         if samples is None:
             restore_types(result.samples, result.kinds).write_parquet(draft / "samples.parquet")
         else:
-            # The folder of those that were written slice by slice.
+            # An engine wrote this folder, one file per slice.
             samples.rename(draft / "samples")
         tables = {} if result.structured is None else result.structured.tables
         for name, table in {"contributors": result.contributors, **tables}.items():
@@ -79,8 +79,8 @@ def write_run(
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
         if isinstance(error, OSError):
-            said = error.strerror or error
-            raise InputError(f"the output folder {folder} cannot be written: {said}") from None
+            reason = error.strerror or error
+            raise InputError(f"the output folder {folder} cannot be written: {reason}") from None
         raise
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
@@ -100,7 +100,7 @@ def _swap_in(draft: Path, folder: Path) -> None:
     if not folder.exists():
         draft.rename(folder)
         return
-    # The folder itself stays, for someone may be standing in it: the old files step aside first.
+    # Keep the folder: it may be another process's working directory.
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
     try:
         _move_all(folder, aside)
@@ -120,7 +120,7 @@ def _move_all(source: Path, target: Path) -> None:
 
 
 def write_frame(frame: pl.DataFrame, file: Path) -> None:
-    """Write a table as .csv or .parquet, making its folder: whole or not at all."""
+    """Write a table as .csv or .parquet in one step; create its folder."""
     check_text(file)
     made = io.BytesIO()
     if file.suffix == ".parquet":
@@ -131,5 +131,5 @@ def write_frame(frame: pl.DataFrame, file: Path) -> None:
 
 
 def as_json(value: dict[str, Any]) -> str:
-    """One JSON object for programs."""
+    """Return a value as JSON text."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)

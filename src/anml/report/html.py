@@ -43,10 +43,10 @@ CARD_ROWS = 8
 MAX_DRAWN = 40
 # Maximum number of matrices, and of classes in a readable matrix.
 MATRICES, MAX_CLASSES = 4, 12
-# Contributors on the page, and those that its search finds; contributors.csv has all.
+# Maximum number of contributors on the page, and in its search; contributors.csv has all.
 MAX_CONTRIBUTORS, MAX_SEARCHABLE = 200, 5_000
 MAX_CONFUSIONS = 8
-# Contributors with at most this many rows are marked, whatever the floor for newcomers is.
+# Contributors with at most this many rows are marked.
 FEW_ROWS = 10
 
 # Signals with a column in the contributor table, and the CSS class of each verdict.
@@ -106,7 +106,7 @@ def render_report(result: AuditResult) -> str:
 
 
 def render_card(result: AuditResult) -> str:
-    """The card for a notebook: the summary and the first contributors, in colours of the notebook."""
+    """Return the card for a notebook: the summary and the first contributors."""
     rows, hidden = contributor_table(result)["rows"], max(result.contributors.height - CARD_ROWS, 0)
     return render_template(
         "report_card.html.j2",
@@ -123,13 +123,13 @@ def write_report(result: AuditResult, folder: Path) -> None:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """A page made from one of the templates; everything in it is escaped."""
+    """Render a template; all values are escaped."""
     return _environment().get_template(template).render(**values) + "\n"
 
 
 @cache
 def _environment() -> Environment:
-    """Templates, compiled once for all pages of a process."""
+    """Return the environment of the templates, which compiles each template once."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -138,7 +138,7 @@ def _environment() -> Environment:
     made.filters["form"] = lambda value, form: "–" if value is None else format(value, form)
     made.filters["day"] = lambda when, form="%Y-%m-%d": datetime.fromtimestamp(when, UTC).strftime(form)
     made.filters["chance"] = format_probability
-    # A label or a number, cut to the width of a cell.
+    # A label or a number, truncated to the width of a cell.
     made.filters["value"] = lambda value: (
         f"{value:.4g}" if isinstance(value, float) else truncate(str(value), 60)
     )
@@ -166,25 +166,27 @@ def _contributor_section(result: AuditResult) -> dict[str, Any] | None:
     return {"accuracy": accuracy_figure(people, pool, small_sample_limit(result))}
 
 
-def accuracy_figure(people: pl.DataFrame, pool: float, few: int) -> Markup:
+def accuracy_figure(people: pl.DataFrame, pool: float, limit: int) -> Markup:
     """Accuracy of contributors as dots with 95% intervals; hollow for few rows."""
     low, high = np.percentile(people["accuracy"].to_numpy(), (0, 100))
     accuracy = f"accuracy from {low:.2f} to {high:.2f}, {pool:.2f} over all rows"
     text = f"{people.height} contributors; {accuracy}. The contributor table has the numbers."
     left = min(_margin([truncate(name, 24) for name in people["contributor"]]), 185)
-    page = render_template("quality.svg.j2", rows=people.to_dicts(), pool=pool, few=few, left=left, text=text)
+    page = render_template(
+        "quality.svg.j2", rows=people.to_dicts(), pool=pool, few=limit, left=left, text=text
+    )
     return Markup(page)
 
 
 def confusion_figure(names: Sequence[str], matrices: Sequence[Any], classes: Sequence[str]) -> Markup:
-    """Labels given against held-out predictions, one small matrix for each of a few contributors."""
+    """Given labels against held-out predictions, one matrix per contributor."""
     labels, shown = [truncate(name, 9) for name in classes], [truncate(name, 40) for name in names]
     cells, left = [np.asarray(matrix).tolist() for matrix in matrices], min(_margin(labels), 78) + 16
     return Markup(render_template("confusion.svg.j2", names=shown, matrices=cells, labels=labels, left=left))
 
 
 def _margin(labels: Sequence[str]) -> float:
-    """Width of the longest of these labels at the left of a figure."""
+    """Width of the longest label, in units of the figure."""
     return max(map(cell_len, labels), default=0) * 6.4 + 12
 
 
@@ -230,17 +232,17 @@ def contributor_table(result: AuditResult) -> dict[str, Any]:
     if result.task == "regression":
         far = result.samples.group_by("contributor").agg(RESIDUAL.abs().mean())
         errors = dict(far.iter_rows())
-    said = (
+    reasons = (
         findings(result)
         if result.disputed_share is not None
         else {**findings(result), **inconclusive_reasons(result)}
     )
-    does = {name: found.short or found.one for name, found in said.items()}
-    few, rows = small_sample_limit(result), []
+    notes = {name: finding.short or finding.one for name, finding in reasons.items()}
+    limit, rows = small_sample_limit(result), []
     for row in frame.iter_rows(named=True):
         name, verdict = row["contributor"], row["verdict"]
-        what = "; ".join(filter(None, dict.fromkeys((does.get(name), row.get("notes")))))
-        row |= {"kind": VERDICT_CSS[verdict], "few": row["rows"] <= few}
+        what = "; ".join(filter(None, dict.fromkeys((notes.get(name), row.get("notes")))))
+        row |= {"kind": VERDICT_CSS[verdict], "few": row["rows"] <= limit}
         row["does"] = "" if what.startswith(verdict) else what
         row["model_agreement"] = errors.get(name) if errors else row["model_agreement"]
         rows.append(row)
@@ -259,7 +261,7 @@ def most_confused(result: AuditResult) -> pl.DataFrame:
 
 
 def confusion_matrix(result: AuditResult, contributor: str) -> Any:
-    """Rows by label given and held-out prediction, in the order of the classes."""
+    """Number of rows by given label and held-out prediction, in the order of the classes."""
     places = {name: place for place, name in enumerate(result.classes)}
     matrix = np.zeros((len(places), len(places)), dtype=np.int64)
     cells = result.confusion.filter(pl.col("contributor") == contributor)
@@ -270,7 +272,7 @@ def confusion_matrix(result: AuditResult, contributor: str) -> Any:
 
 def sample_table(result: AuditResult) -> dict[str, Any]:
     """List the rows to review first, with suggested labels."""
-    rows, seen = result.queue.rows.head(MAX_ROWS_SHOWN).to_dicts(), result.pictures or {}
-    pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in seen.items()}
+    rows, previews = result.queue.rows.head(MAX_ROWS_SHOWN).to_dicts(), result.pictures or {}
+    pictures = {row: f"data:image/png;base64,{b64encode(png).decode()}" for row, png in previews.items()}
     more = {"pictures": pictures, "excerpts": result.excerpts or {}}
     return {"rows": rows, "hidden": result.queue.candidates - len(rows), **more}

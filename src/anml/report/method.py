@@ -18,8 +18,8 @@ Facts = dict[str, str]
 def method_settings(result: AuditResult) -> dict[str, Facts]:
     """Settings, model, data and versions under their headings, in the order of the report."""
     record, profile = run_metadata(result, ""), result.policy.profile
-    known = next((name for name, each in PROFILES.items() if each == profile), "custom")
-    trained = {"profile": known, "epochs trained": f"{result.scoring_epochs:,}"}
+    profile_name = next((name for name, each in PROFILES.items() if each == profile), "custom")
+    trained = {"profile": profile_name, "epochs trained": f"{result.scoring_epochs:,}"}
     recipe = dict(record["recipe"])
     scoring = _settings(recipe.pop("profile"))
     recipe["half_life"] = describe_decay(result.policy.decay)
@@ -62,11 +62,11 @@ def _evidence(result: AuditResult) -> Facts:
         "error rate": f"{error_rate_text(result)}, estimated without the true labels",
     }
     if {"v", "r"} & set(given):
-        # The correlation of q and s = v r over all rows, or that of the gate if it computed one.
-        recipe, samples, found = result.policy.recipe, result.samples, result.gate.rho_c
-        if found is None:
-            found = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
-        shown = "undefined, since q or s is constant" if found is None else f"{found:.3f}"
+        # The correlation of the gate, else the correlation of q and s = v r over all rows.
+        recipe, samples, rho = result.policy.recipe, result.samples, result.gate.rho_c
+        if rho is None:
+            rho = correlation(samples["q"].to_numpy(), (samples["v"] * samples["r"]).to_numpy())
+        shown = "undefined, since q or s is constant" if rho is None else f"{rho:.3f}"
         asked = "" if recipe.combine in ("adaptive", "guarded") else "; not used by this recipe"
         facts["rho_c"] = f"{shown} (correlation of q and s = v r), tau_c = {recipe.tau_c:g}{asked}"
     if comparison is not None:

@@ -1,4 +1,4 @@
-"""Names as they can be shown: cut to a width, with nothing in them that does not print."""
+"""Text for display: truncated names without control characters, and percentages."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -9,29 +9,29 @@ from anml.core.text import join_names
 
 
 def truncate(name: str, width: int) -> str:
-    """Cut a name to a width in letters, and take out what does not print."""
+    """Truncate a name to a width and sanitise it."""
     text = sanitise(name)
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def sanitise(name: str) -> str:
-    """Put a space for what would break a line; direction marks, which could turn it around, are taken out."""
+    """Replace control characters and line breaks by spaces; remove marks of text direction."""
     return "".join(" " if unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} else letter
                    for letter in name if unicodedata.bidirectional(letter) not in _TURNING)  # fmt: skip
 
 
 def join_display_names(names: Sequence[str], width: int = 80) -> str:
-    """Names in one go, as they can be shown; many of them are counted."""
+    """Join names for display; a long list ends with the number of further names."""
     return join_names([truncate(name, width) for name in names])
 
 
 def format_probability(p: float) -> str:
-    """A probability in per cent that never claims to be certain."""
+    """Format a probability in per cent, between <1% and >99%."""
     return ">99%" if p > 0.99 else "<1%" if p < 0.01 else f"{p:.0%}"
 
 
 def format_percent(share: float) -> str:
-    """A share in per cent, rounded as tables round it to two digits: 0.765 is 0.77 and 77% everywhere."""
+    """Format a share in per cent, rounded like the two digits of tables: 0.765 is 0.77 and 77%."""
     return f"{float(f'{share:.2f}'):.0%}"
 
 

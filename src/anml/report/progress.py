@@ -14,7 +14,7 @@ from anml.core.errors import InputError
 from anml.core.progress import Progress as Report
 
 LOGGER = logging.getLogger("anml")
-# Seconds that a run may take before it is shown, and between two lines.
+# Seconds before progress is shown, and between two lines.
 BAR_DELAY_S = 2.0
 LOG_INTERVAL_S = 10.0
 
@@ -32,12 +32,12 @@ def progress_shown(
     """Provide the progress callback; `wanted` is None (long runs only), a boolean or a function."""
     if wanted is not None and not isinstance(wanted, bool):
         if not callable(wanted):
-            why = "progress must be true, false, None or a function of (what, done, of)"
+            why = "progress must be true, false, None or a function of (step, done, total)"
             raise InputError(f"{why}, got {wanted!r}")
         yield wanted
     elif wanted is False:
         yield None
-    # A bar can be drawn on a terminal, or in a notebook that has widgets.
+    # A bar needs a terminal, or a notebook with widgets.
     elif find_spec("ipywidgets") if Console(stderr=True).is_jupyter else sys.stderr.isatty():
         with _bar(0.0 if wanted else bar_after, clock) as report:
             yield report
@@ -53,12 +53,12 @@ def _bar(after: float, clock: Clock) -> Iterator[Report]:
     tasks: dict[str, TaskID] = {}
     start = clock()
 
-    def report(what: str, done: int, of: int) -> None:
+    def report(what: str, done: int, total: int) -> None:
         if clock() - start < after:
             return
         bars.start()
         if what not in tasks:
-            tasks[what] = bars.add_task(what, total=of)
+            tasks[what] = bars.add_task(what, total=total)
         bars.update(tasks[what], completed=done)
 
     try:
@@ -71,18 +71,18 @@ def _lines(after: float, clock: Clock) -> Report:
     start = clock()
     due = after
 
-    def report(what: str, done: int, of: int) -> None:
+    def report(what: str, done: int, total: int) -> None:
         nonlocal due
         if (passed := clock() - start) >= due:
             due = passed + LOG_INTERVAL_S
-            LOGGER.info("anml: %s, %d of %d, after %.0f s", what, done, of, passed)
+            LOGGER.info("anml: %s, %d of %d, after %.0f s", what, done, total, passed)
 
     return report
 
 
 @contextmanager
 def _ensure_handler(surely: bool) -> Iterator[None]:
-    """Let lines reach the error stream where nobody has set up logging; else that decides."""
+    """Log to stderr if the program has not configured logging."""
     level, handler = LOGGER.level, None
     if not LOGGER.hasHandlers():
         handler = logging.StreamHandler()

@@ -1,4 +1,4 @@
-"""Summary of a result for all surfaces: findings, recommended actions, weights, effect on the model."""
+"""Summary of a result: findings, recommended actions, weights, effect on the model."""
 
 import math
 from typing import NamedTuple
@@ -32,13 +32,13 @@ class ErrorChange(NamedTuple):
 
     headline: str
     metric: str
-    said: list[str]
+    sentences: list[str]
     # Name, value and interval as text, and length up to 1.
     bars: list[tuple[str, str, str, float]]
 
     def __str__(self) -> str:
         figure = f"{self.headline}, {self.metric}." if self.metric else ""
-        return " ".join(part for part in (figure, *self.said) if part)
+        return " ".join(part for part in (figure, *self.sentences) if part)
 
 
 def error_change(result: AuditResult) -> ErrorChange:
@@ -48,20 +48,20 @@ def error_change(result: AuditResult) -> ErrorChange:
         return ErrorChange("Not evaluated", "", [_why_not(result)], [])
     uniform, chosen = comparison.ways[0], comparison.ways[-1]
     where = ON_TEST_DATA if comparison.on == ON_TEST_DATA else "held-out rows"
-    said = [f"{compare_with_uniform(uniform, chosen, result.gate.branch)}."]
+    lines = [f"{compare_with_uniform(uniform, chosen, result.gate.branch)}."]
     if comparison.on != ON_TEST_DATA:
-        said.append("Measured against the given labels, which contain errors; the true error rate differs.")
+        lines.append("Measured against the given labels, which contain errors; the true error rate differs.")
         if result.disputed_share is not None:
-            said.append("The result is disputed; do not report this error.")
+            lines.append("The result is disputed; do not report this error.")
     if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
         better = "Equal weights gave a lower error on this data"
-        said.append(f"{better}: try the recipe “uniform”, or keep more rows.")
-    most = max(uniform.error.mean, chosen.error.mean) or 1.0
+        lines.append(f"{better}: try the recipe “uniform”, or keep more rows.")
+    highest = max(uniform.error.mean, chosen.error.mean) or 1.0
     bars = [
-        (name, *shown_error(way, comparison), way.error.mean / most)
+        (name, *shown_error(way, comparison), way.error.mean / highest)
         for name, way in ((EQUAL_WEIGHTS, uniform), (WEIGHTED, chosen))
     ]
-    return ErrorChange(f"{bars[0][1]} → {bars[1][1]}", f"{comparison.metric} on {where}", said, bars)
+    return ErrorChange(f"{bars[0][1]} → {bars[1][1]}", f"{comparison.metric} on {where}", lines, bars)
 
 
 def _why_not(result: AuditResult) -> str:
@@ -123,7 +123,7 @@ def compare_with_uniform(uniform: WeightingResult, chosen: WeightingResult, bran
 
 
 def shown_error(way: WeightingResult, comparison: Comparison) -> tuple[str, str]:
-    """An error and its interval: per cent for classes, plain for numbers; none of a mean of one value."""
+    """Format an error and its interval: per cent for classes; no interval for a single value."""
     form = ".3g" if comparison.metric == "mean absolute error" else ".1%"
     mean, low, high = (format(value, form) for value in way.error)
     return mean, f"{low}–{high}" if math.isfinite(way.error.low) else ""
@@ -145,10 +145,10 @@ def recommended_actions(result: AuditResult) -> list[str]:
         until = "Until then, do not drop labels, relabel or pay by this result."
         return [f"To resolve the dispute, add {needed}.", until]
     actions = []
-    if flagged := result.judged(*FLAGGED):
+    if flagged := result.with_verdict(*FLAGGED):
         names = join_display_names(flagged, NAME_WIDTH)
         actions.append(f"Review examples with {names} before assigning new items.")
-    if less := result.judged(LESS_RELIABLE):
+    if less := result.with_verdict(LESS_RELIABLE):
         names = join_display_names(less, NAME_WIDTH)
         actions.append(f"Send {names} the list of labels that are probably wrong.")
     actions.append(_review_sentence(result))
@@ -178,20 +178,20 @@ def dispute_text(share: float) -> str:
 
 
 def _review_sentence(result: AuditResult) -> str:
-    found = queue_gain(result)
-    if not found.rows:
+    gain = queue_gain(result)
+    if not gain.rows:
         return QUEUE_IS_EMPTY
     what = "item" if "item" in result.samples.columns else "row"
     about = "about " if is_sample(result) else ""
-    if found.wrong < 1:
+    if gain.wrong < 1:
         wrong = "less than one wrong label is expected"
     else:
-        wrong = f"about {pluralise(round(found.wrong), 'wrong label is', 'wrong labels are')} expected"
-    before, after = _share(found.before), _share(found.after)
+        wrong = f"about {pluralise(round(gain.wrong), 'wrong label is', 'wrong labels are')} expected"
+    before, after = _share(gain.before), _share(gain.after)
     change = f"This lowers the estimated share of {what}s with a wrong label from {before} to {after}."
     if before == after:
         change = f"The estimated share of {what}s with a wrong label stays at {after}."
-    return f"Review {about}{pluralise(found.rows, what)}: {wrong}. {change}"
+    return f"Review {about}{pluralise(gain.rows, what)}: {wrong}. {change}"
 
 
 def _share(share: float) -> str:
@@ -207,38 +207,38 @@ def _data_needed(result: AuditResult) -> str:
     if result.kind == PREFERENCE and asked.height:
         more = pluralise(int(asked["true_labels_needed"].sum()), "more comparison")
         return f"about {more} by {pluralise(asked.height, 'contributor')}"
-    some = asked.filter(pl.col("true_labels_needed") <= pl.col("rows"))
-    few, known = asked.height - some.height, pluralise(int(some["true_labels_needed"].sum()), "row")
+    enough = asked.filter(pl.col("true_labels_needed") <= pl.col("rows"))
+    n_short, n_rows = asked.height - enough.height, pluralise(int(enough["true_labels_needed"].sum()), "row")
     needed = []
-    if some.height:
-        needed.append(f"true labels for about {known} of {pluralise(some.height, 'contributor')}")
-    if few:
-        needed.append(f"more rows of {pluralise(few, 'contributor')}")
+    if enough.height:
+        needed.append(f"true labels for about {n_rows} of {pluralise(enough.height, 'contributor')}")
+    if n_short:
+        needed.append(f"more rows of {pluralise(n_short, 'contributor')}")
     return " and ".join(needed)
 
 
 class Summary(NamedTuple):
     """A notice if the result is disputed, warnings, and the three parts of the summary."""
 
-    doubt: str
+    dispute: str
     warnings: list[str]
-    who: list[ContributorSentence]
+    contributors: list[ContributorSentence]
     todo: list[str]
     change: ErrorChange
 
     def lines(self) -> list[tuple[str, str]]:
         """Each part under its heading, as plain text."""
-        texts = " ".join(map(str, self.who)), " ".join(self.todo), str(self.change)
+        texts = " ".join(map(str, self.contributors)), " ".join(self.todo), str(self.change)
         return list(zip(HEADINGS, texts, strict=True))
 
 
 def summary(result: AuditResult) -> Summary:
     """Summarise the result of an audit."""
     share = result.disputed_share
-    doubt = "" if share is None else f"This result is disputed: {dispute_text(share)}."
-    warnings = [_sentence(said) for said in result.warnings]
+    dispute = "" if share is None else f"This result is disputed: {dispute_text(share)}."
+    warnings = [_sentence(warning) for warning in result.warnings]
     return Summary(
-        doubt, warnings, contributor_findings(result), recommended_actions(result), error_change(result)
+        dispute, warnings, contributor_findings(result), recommended_actions(result), error_change(result)
     )
 
 

@@ -9,15 +9,15 @@ from anml.pipeline.result import AuditResult, StructuredResult
 from anml.report.printable import format_probability, truncate
 
 MAX_ROWS, NAME_WIDTH = 60, 80
-# Documents shown, people in each, and letters on either side of the place that is least sure.
+# Maximum number of documents and of contributors in each; characters around the span with the lowest p.
 MAX_DOCUMENTS, MAX_CONTRIBUTORS, CONTEXT_CHARS = 8, 12, 160
 
 
 class Section(NamedTuple):
-    """A part of the page: its title, sentences, and a table with how many more rows there are."""
+    """A section of the page: title, sentences, and a table with the number of rows not shown."""
 
     title: str
-    said: list[str]
+    sentences: list[str]
     head: list[str]
     rows: list[list[str]]
     hidden: int
@@ -25,9 +25,9 @@ class Section(NamedTuple):
     documents: Sequence["Document"] = ()
 
 
-# A text in parts, each with the type it is marked as, or none.
+# Parts of a text, each with its type, or an empty string.
 Parts = list[tuple[str, str]]
-# A document, or a piece of it, by name, as all who saw it marked it; the consensus first.
+# Name of a document, and its annotations: the consensus first, then each contributor.
 Document = tuple[str, list[tuple[str, Parts]]]
 
 
@@ -39,11 +39,11 @@ def task_section(result: AuditResult) -> Section | None:
 def sentences(shape: StructuredResult) -> list[str]:
     """Sentences on a task; for grades also whether their order was used, and the reason."""
     if not shape.figures:
-        return shape.said
+        return shape.sentences
     used = "an ordinal model" if shape.figures["ordered"] else "a model of unordered classes"
     loss, plain = shape.figures["log_loss"], shape.figures["log_loss_unordered"]
     reason = f"the log loss of held-out grades is {loss:.2f} with the order and {plain:.2f} without it"
-    return [*shape.said, f"Grades are estimated by {used}: {reason}."]
+    return [*shape.sentences, f"Grades are estimated by {used}: {reason}."]
 
 
 def _ranking(shape: StructuredResult) -> Section:
@@ -73,13 +73,13 @@ def _places(shape: StructuredResult) -> Section:
     frame = shape.tables[shape.kind]
     numbers = [name for name in ("start", "end", "x", "y", "width", "height") if name in frame.columns]
     head = ["document", *numbers, "type", "p_present", "annotated by"]
-    seen = dict(shape.frames["seen"].group_by("document").len().iter_rows())
-    least = frame.sort("p_present", "document", maintain_order=True).head(MAX_ROWS)
+    n_annotators = dict(shape.frames["seen"].group_by("document").len().iter_rows())
+    first = frame.sort("p_present", "document", maintain_order=True).head(MAX_ROWS)
     rows = []
-    for row in least.iter_rows(named=True):
+    for row in first.iter_rows(named=True):
         place = (f"{row[name]:g}" for name in numbers)
         document, kind = (truncate(row[name], NAME_WIDTH) for name in ("document", "type"))
-        by = f"{row['n_annotators']} of {seen[row['document']]}"
+        by = f"{row['n_annotators']} of {n_annotators[row['document']]}"
         rows.append([document, *place, kind, format_probability(row["p_present"]), by])
     foot = (
         f"Sorted by p_present, the probability that the annotation is correct. {shape.kind}.csv has all rows."
@@ -89,13 +89,13 @@ def _places(shape: StructuredResult) -> Section:
 
 
 def _documents(shape: StructuredResult) -> list[Document]:
-    """The documents with the lowest p_present, each around the annotation that has it."""
+    """Excerpts of the documents with the lowest p_present, around that annotation."""
     if "texts" not in shape.frames:
         return []
     consensus, texts = shape.tables[shape.kind], dict(shape.frames["texts"].iter_rows())
     unsure = consensus.sort("p_present", "document", maintain_order=True)
     unsure = unsure.unique("document", keep="first", maintain_order=True)
-    found = []
+    documents = []
     for row in unsure.head(MAX_DOCUMENTS).iter_rows(named=True):
         if (text := texts.get(row["document"])) is None:
             continue
@@ -105,27 +105,27 @@ def _documents(shape: StructuredResult) -> list[Document]:
         people = shape.frames["seen"].filter(here)["contributor"].head(MAX_CONTRIBUTORS).to_list()
         marks = shape.frames["marks"].filter(here)
         lines = [("consensus", split_text(text, consensus.filter(here), low, high))]
-        for who in people:
-            own = split_text(text, marks.filter(pl.col("contributor") == who), low, high)
-            lines.append((truncate(who, 24), own))
-        found.append((truncate(row["document"], NAME_WIDTH), lines))
-    return found
+        for name in people:
+            own = split_text(text, marks.filter(pl.col("contributor") == name), low, high)
+            lines.append((truncate(name, 24), own))
+        documents.append((truncate(row["document"], NAME_WIDTH), lines))
+    return documents
 
 
 def split_text(text: str, spans: pl.DataFrame, low: int, high: int) -> Parts:
-    """A piece of a text in parts; of marks that overlap the first that begins is shown."""
-    found, at = [], low
+    """Split a text by its spans; of overlapping spans the first is shown."""
+    parts, position = [], low
     for start, end, kind in spans.sort("start", "end").select("start", "end", "type").iter_rows():
-        if start < at or start >= high:
+        if start < position or start >= high:
             continue
-        found += [(text[at:start], "")] if start > at else []
-        found.append((text[start : min(end, high)], kind))
-        at = min(end, high)
-    return [*found, (text[at:high], "")] if at < high else found
+        parts += [(text[position:start], "")] if start > position else []
+        parts.append((text[start : min(end, high)], kind))
+        position = min(end, high)
+    return [*parts, (text[position:high], "")] if position < high else parts
 
 
 def _listed(name: str, title: str, head: dict[str, str], foot: str) -> Callable[[StructuredResult], Section]:
-    """A view of a table, sorted by its lowest probability."""
+    """Return a view of a table, lowest probability first."""
 
     def view(shape: StructuredResult) -> Section:
         frame = shape.tables[name]

@@ -12,11 +12,11 @@ from anml.core.types import BOXES, ORDINAL, PREFERENCE, SPANS
 from anml.pipeline.result import AuditResult
 from anml.report.printable import format_percent, join_display_names, truncate
 
-# Share of one label from which a spammer is described by it.
+# Minimum share of one label to name it as the constant label of a spammer.
 CONSTANT_LABEL_SHARE = 0.9
-# Share of the errors from which a pair of labels is named, and from which one direction of it is.
+# Minimum share of the errors to name a pair of labels, and to name one direction of it.
 MAIN_ERROR_SHARE, ONE_DIRECTION_SHARE = 0.5, 0.8
-# Names in one sentence, and sentences.
+# Maximum number of names in a sentence, and of sentences.
 MAX_NAMES, MAX_SENTENCES = 5, 3
 NAME_WIDTH, LABEL_WIDTH = 40, 30
 # Tasks whose errors are in position or type.
@@ -34,7 +34,7 @@ class ContributorSentence(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A finding as a predicate for one and for several contributors, and as a note beside a verdict."""
+    """A finding as a predicate for one and for several contributors, and as a note on a verdict."""
 
     one: str
     many: str
@@ -45,8 +45,8 @@ class Finding(NamedTuple):
         return self.one if len(names) == 1 else self.many
 
 
-def _finding(one: str, many: str, rest: str, short: str = "") -> Finding:
-    return Finding(f"{one} {rest}", f"{many} {rest}", short)
+def _finding(singular: str, plural: str, rest: str, short: str = "") -> Finding:
+    return Finding(f"{singular} {rest}", f"{plural} {rest}", short)
 
 
 NO_OVERLAP = _finding("labels", "label", "items that no other contributor covers", "no overlap with others")
@@ -77,14 +77,14 @@ def contributor_findings(result: AuditResult) -> list[ContributorSentence]:
     if result.contributors.is_empty():
         missing = "No contributor column was given, so contributors cannot be compared"
         return [ContributorSentence("", f"{missing}; name one with --contributor.")]
-    said = [*flagged_sentences(result), *_duplicate_rows(result)]
+    lines = [*flagged_sentences(result), *_duplicate_rows(result)]
     if result.contributors.height == 1:
-        return said or [
+        return lines or [
             ContributorSentence("", "There is only one contributor, so no comparison is possible.")
         ]
-    said = said or [ContributorSentence("", "No contributor is flagged.")]
+    lines = lines or [ContributorSentence("", "No contributor is flagged.")]
     return [
-        *said,
+        *lines,
         *less_reliable(result),
         *change_sentences(result),
         *inconclusive_sentences(result),
@@ -93,12 +93,12 @@ def contributor_findings(result: AuditResult) -> list[ContributorSentence]:
 
 
 def change_sentences(result: AuditResult) -> list[ContributorSentence]:
-    """Contributors whose accuracy changed over time, by name while they are few."""
+    """Contributors whose accuracy changed over time; the number if there are more than MAX_NAMES."""
     if "accuracy_after" not in result.contributors.columns:
         return []
     people = result.contributors.filter(pl.col("accuracy_after").is_not_null())
-    many = "changed in accuracy over time; see changed_years_ago in contributors.csv"
-    return _each(people, many, describe_change)
+    plural = "changed in accuracy over time; see changed_years_ago in contributors.csv"
+    return _each(people, plural, describe_change)
 
 
 def describe_change(row: dict[str, Any]) -> str:
@@ -109,22 +109,24 @@ def describe_change(row: dict[str, Any]) -> str:
     return f"{verb} in accuracy from {before:.0%} to {after:.0%}, {ago} before the newest label."
 
 
-def _each(people: pl.DataFrame, many: str, one: Callable[[dict[str, Any]], str]) -> list[ContributorSentence]:
-    """A sentence for each contributor while they are few; else their number."""
+def _each(
+    people: pl.DataFrame, rest: str, form: Callable[[dict[str, Any]], str]
+) -> list[ContributorSentence]:
+    """Return a sentence per contributor; the number if there are more than MAX_NAMES."""
     if people.height > MAX_NAMES:
-        return [ContributorSentence("", f"{people.height:,} contributors {many}.")]
+        return [ContributorSentence("", f"{people.height:,} contributors {rest}.")]
     return [
-        ContributorSentence(_named([row["contributor"]]), one(row)) for row in people.iter_rows(named=True)
+        ContributorSentence(_named([row["contributor"]]), form(row)) for row in people.iter_rows(named=True)
     ]
 
 
 def less_reliable(result: AuditResult) -> list[ContributorSentence]:
-    """Less reliable contributors with their accuracy, by name while they are few."""
-    does = {name: f"; {found.one}" for name, found in findings(result).items()}
+    """Less reliable contributors with their accuracy; the number if there are more than MAX_NAMES."""
+    reasons = {name: f"; {finding.one}" for name, finding in findings(result).items()}
 
     def one(row: dict[str, Any]) -> str:
         own, peers = format_percent(row["accuracy"]), format_percent(row["peer_accuracy"])
-        return f"is less reliable: accuracy {own}, peers {peers}{does.get(row['contributor'], '')}."
+        return f"is less reliable: accuracy {own}, peers {peers}{reasons.get(row['contributor'], '')}."
 
     less = result.contributors.filter(pl.col("verdict") == LESS_RELIABLE)
     return _each(less, "are less reliable than their peers on comparable rows", one)
@@ -145,26 +147,26 @@ def top_contributors(result: AuditResult) -> list[ContributorSentence]:
 
 def flagged_sentences(result: AuditResult) -> list[ContributorSentence]:
     """Flagged contributors with the reason: one sentence for all with the same reason, most severe first."""
-    flagged = result.judged(*FLAGGED)
-    alike = _group_equal_findings(
-        {name: found for name, found in findings(result).items() if name in flagged}
+    flagged = result.with_verdict(*FLAGGED)
+    groups = _group_equal_findings(
+        {name: finding for name, finding in findings(result).items() if name in flagged}
     )
-    said = [
-        ContributorSentence(_named(names), f"{found.of(names)} ({_row_counts(result, names)}).")
-        for found, names in alike.items()
+    lines = [
+        ContributorSentence(_named(names), f"{finding.of(names)} ({_row_counts(result, names)}).")
+        for finding, names in groups.items()
     ]
-    left = sum(len(names) for names in [*alike.values()][MAX_SENTENCES:])
+    left = sum(len(names) for names in [*groups.values()][MAX_SENTENCES:])
     more = pluralise(left, "more is", "more are")
-    return _first(said, f"{more} flagged; see the contributor table.")
+    return _first(lines, f"{more} flagged; see the contributor table.")
 
 
-def _first(said: list[ContributorSentence], more: str) -> list[ContributorSentence]:
-    return said if len(said) <= MAX_SENTENCES else [*said[:MAX_SENTENCES], ContributorSentence("", more)]
+def _first(lines: list[ContributorSentence], more: str) -> list[ContributorSentence]:
+    return lines if len(lines) <= MAX_SENTENCES else [*lines[:MAX_SENTENCES], ContributorSentence("", more)]
 
 
 def inconclusive_sentences(result: AuditResult) -> list[ContributorSentence]:
-    """Inconclusive contributors, by name while they are few."""
-    unsure, people = result.judged(INCONCLUSIVE), result.contributors.height
+    """Inconclusive contributors; the number if there are more than MAX_NAMES."""
+    unsure, people = result.with_verdict(INCONCLUSIVE), result.contributors.height
     if not unsure:
         return []
     if len(unsure) == people:
@@ -172,16 +174,16 @@ def inconclusive_sentences(result: AuditResult) -> list[ContributorSentence]:
     count = f"Inconclusive for {len(unsure):,} of {people:,} contributors"
     if len(unsure) > MAX_NAMES:
         return [ContributorSentence("", f"{count}.")]
-    alike = _group_equal_findings(inconclusive_reasons(result))
-    because = "; ".join(f"{_named(names)} {reason.of(names)}" for reason, names in alike.items())
+    groups = _group_equal_findings(inconclusive_reasons(result))
+    because = "; ".join(f"{_named(names)} {reason.of(names)}" for reason, names in groups.items())
     return [ContributorSentence("", f"{count}: {because}.")]
 
 
-def _group_equal_findings(found: dict[str, Finding]) -> dict[Finding, list[str]]:
-    alike: dict[Finding, list[str]] = {}
-    for name, what in found.items():
-        alike.setdefault(what, []).append(name)
-    return alike
+def _group_equal_findings(by_name: dict[str, Finding]) -> dict[Finding, list[str]]:
+    groups: dict[Finding, list[str]] = {}
+    for name, finding in by_name.items():
+        groups.setdefault(finding, []).append(name)
+    return groups
 
 
 def inconclusive_reasons(result: AuditResult) -> dict[str, Finding]:
@@ -221,37 +223,37 @@ def findings(result: AuditResult) -> dict[str, Finding]:
     people = result.contributors.filter(pl.col("verdict").is_in([*FLAGGED, LESS_RELIABLE]))
     if people.is_empty():
         return {}
-    does = _main_errors(result, people) or _task_findings(result, people)
-    usual = _most_common(result.samples, "label") if result.task == "classification" else {}
-    found = {}
+    main_errors = _main_errors(result, people) or _task_findings(result, people)
+    most_common = _most_common(result.samples, "label") if result.task == "classification" else {}
+    by_name = {}
     for name, verdict in people.select("contributor", "verdict").iter_rows():
         if verdict == GUESSING and result.kind not in SPAN_TASKS:
-            share, label = usual.get(name, (0.0, [""]))
+            share, label = most_common.get(name, (0.0, [""]))
             often = f"{_quoted(label[0])} in more than {CONSTANT_LABEL_SHARE:.0%} of the labels"
             always = _finding("gives", "give", often)
-            found[name] = always if share > CONSTANT_LABEL_SHARE else NO_BETTER_THAN_GUESSING
+            by_name[name] = always if share > CONSTANT_LABEL_SHARE else NO_BETTER_THAN_GUESSING
         elif verdict == LESS_RELIABLE and result.kind != PREFERENCE:
-            found |= {name: does[name]} if name in does else {}
+            by_name |= {name: main_errors[name]} if name in main_errors else {}
         else:
-            found[name] = does.get(name, CONTRADICTS)
-    return found
+            by_name[name] = main_errors.get(name, CONTRADICTS)
+    return by_name
 
 
 def _task_findings(result: AuditResult, people: pl.DataFrame) -> dict[str, Finding]:
-    """The findings about contributors that only some tasks have."""
+    """Findings of preferences, spans, boxes and grades."""
     if result.kind == PREFERENCE:
         return dict.fromkeys(people["contributor"], CHOOSES_WORSE)
     if result.kind not in (*SPAN_TASKS, ORDINAL):
         return {}
     notes = people.select("contributor", "notes").iter_rows()
-    found = {name: Finding(note, note) for name, note in notes if note}
+    noted = {name: Finding(note, note) for name, note in notes if note}
     return (
-        found if result.kind == ORDINAL else dict.fromkeys(people["contributor"], MARKS_OTHER_SPANS) | found
+        noted if result.kind == ORDINAL else dict.fromkeys(people["contributor"], MARKS_OTHER_SPANS) | noted
     )
 
 
 def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[str]]]:
-    """For each contributor the most frequent of these values, and its share of the rows."""
+    """For each contributor the most frequent values of these columns, and their share of the rows."""
     counts = rows.group_by("contributor", *what).agg(rows=pl.len())
     shares = counts.with_columns(share=pl.col("rows") / pl.col("rows").sum().over("contributor"))
     best = shares.sort("rows", *what, descending=[True, *(False for _ in what)])
@@ -261,31 +263,31 @@ def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[
 
 
 def _worst_class(rows: pl.DataFrame) -> dict[str, Finding]:
-    """Of contributors who are mostly correct: the given or suggested class on which they are not."""
+    """The class on which a contributor is mostly wrong, if most labels of the contributor are correct."""
     looks_wrong = pl.col("suggested_label") != pl.col("label")
     mostly = rows.filter(looks_wrong.mean().over("contributor") < 0.5)
     worst: dict[str, tuple[int, Finding]] = {}
     for column, when in (("label", "with the label"), ("suggested_label", "on items of the class")):
         more = mostly.group_by("contributor", column).agg(more=(2 * looks_wrong.cast(pl.Int64) - 1).sum())
         for name, label, count in more.filter(pl.col("more") > 0).sort("more", column).iter_rows():
-            said = f"mostly wrong {when} {_quoted(label)}"
+            predicate = f"mostly wrong {when} {_quoted(label)}"
             if count > worst.get(name, (0,))[0]:
-                worst[name] = (count, _finding("is", "are", said))
+                worst[name] = (count, _finding("is", "are", predicate))
     return {name: finding for name, (_, finding) in worst.items()}
 
 
 def _main_confusion(wrong: pl.DataFrame) -> dict[str, Finding]:
-    """The pair of labels with most of the errors: in one direction, or in both."""
+    """The pair of labels with most of the errors, in one direction or both."""
     pair = ("suggested_label", "label")
     both = wrong.with_columns(one=pl.min_horizontal(pair), other=pl.max_horizontal(pair))
-    ways, found = _most_common(wrong, "suggested_label", "label"), {}
+    ways, by_name = _most_common(wrong, "suggested_label", "label"), {}
     for name, (share, labels) in _most_common(both, "one", "other").items():
         way, (right, given) = ways[name]
         if way > ONE_DIRECTION_SHARE * share and way > MAIN_ERROR_SHARE:
-            found[name] = _finding("labels", "label", f"{_quoted(right)} items as {_quoted(given)}")
+            by_name[name] = _finding("labels", "label", f"{_quoted(right)} items as {_quoted(given)}")
         elif share > MAIN_ERROR_SHARE:
-            found[name] = _finding("confuses", "confuse", " with ".join(_quoted(label) for label in labels))
-    return found
+            by_name[name] = _finding("confuses", "confuse", " with ".join(_quoted(label) for label in labels))
+    return by_name
 
 
 def _row_counts(result: AuditResult, names: Sequence[str]) -> str:
@@ -298,23 +300,23 @@ def _row_counts(result: AuditResult, names: Sequence[str]) -> str:
 
 
 def _duplicate_rows(result: AuditResult) -> list[ContributorSentence]:
-    """Pairs of contributors with near-duplicate rows; which of them copied is not known."""
+    """Pairs of contributors with near-duplicate rows."""
     if "duplicate_rows" not in result.contributors.columns:
         return []
-    said: dict[frozenset[str], ContributorSentence] = {}
-    found = result.contributors.filter(pl.col("duplicate_rows").is_not_null())
+    by_pair: dict[frozenset[str], ContributorSentence] = {}
+    copies = result.contributors.filter(pl.col("duplicate_rows").is_not_null())
     columns = ("contributor", "rows", "duplicate_rows", "duplicates_of")
-    for name, rows, count, other in found.select(columns).iter_rows():
+    for name, rows, count, other in copies.select(columns).iter_rows():
         both = frozenset((name, other))
         rest = f"have near-duplicate rows: {count:,} of {rows:,}."
-        said.setdefault(both, ContributorSentence(_named([name, other]), rest))
-    more = pluralise(len(said) - MAX_SENTENCES, "more pair has", "more pairs have")
-    return _first([*said.values()], f"{more} near-duplicate rows.")
+        by_pair.setdefault(both, ContributorSentence(_named([name, other]), rest))
+    more = pluralise(len(by_pair) - MAX_SENTENCES, "more pair has", "more pairs have")
+    return _first([*by_pair.values()], f"{more} near-duplicate rows.")
 
 
 def false_discovery_sentence(result: AuditResult) -> str:
     """The expected number of false flags; empty without flags."""
-    count, false = len(result.judged(*FLAGGED)), result.expected_false_flags
+    count, false = len(result.with_verdict(*FLAGGED)), result.expected_false_flags
     if not count:
         return ""
     about = "less than 0.01" if false < 0.01 else f"{false:.2g}"

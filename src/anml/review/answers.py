@@ -17,29 +17,29 @@ from anml.pipeline.rounds import AS_GOLD, AS_LABEL, NewLabel
 from anml.review.files import NEW_LABEL
 from anml.review.spans import Records, records
 
-# Annotator of an answer where the file has none, and the columns of a list with the annotator.
+# Annotator of an answer without annotator, and the columns of a table with the annotator.
 NO_ANSWER, ANSWERED_BY_COLUMN, ASSIGNED_COLUMN = "", "answered_by", "assigned_to"
 
 
 def read_answers(
     file: Path, source: Source, samples: pl.DataFrame, kind: str = AS_GOLD
 ) -> dict[int, NewLabel]:
-    """Answers by the row of the table that stands for their item."""
+    """Read answers by a row of their item."""
     is_json = file.suffix.lower() in JSON
     if is_json and source.format not in _READERS:
         raise InputError(
             f"{file.name} is JSON, but the data of this run are not an export; fill in the CSV file"
         )
     if is_json:
-        found = _READERS[source.format](records(file), records(source.path), source.question)
+        by_item = _READERS[source.format](records(file), records(source.path), source.question)
         rows = dict(samples.sort("p_correct", "row", descending=True).select("item", "row").iter_rows())
-        answers = {rows[item]: answer for item, answer in found.items() if item in rows}
+        answers = {rows[item]: answer for item, answer in by_item.items() if item in rows}
     else:
         frame = read_table(file, name="answers").frame
         for name in ("row", NEW_LABEL):
             if name not in frame.columns:
                 raise InputError(f"{file.name} has no column {name!r}; pass a list written by `anml relabel`")
-        who = next(
+        annotators = next(
             (
                 as_text(frame[name]).to_list()
                 for name in (ANSWERED_BY_COLUMN, ASSIGNED_COLUMN)
@@ -47,7 +47,7 @@ def read_answers(
             ),
             None,
         )
-        given = zip(frame["row"], as_text(frame[NEW_LABEL]), who or [None] * frame.height, strict=True)
+        given = zip(frame["row"], as_text(frame[NEW_LABEL]), annotators or [None] * frame.height, strict=True)
         filled: dict[int, NewLabel] = {}
         for row, label, by in ((row, label.strip(), by) for row, label, by in given if label):
             if label and filled.setdefault(row, NewLabel(label, by or NO_ANSWER)).label != label:
@@ -67,7 +67,7 @@ def read_answers(
 
 
 def _of_label_studio(tasks: Records, before: Records, question: str | None) -> dict[str, NewLabel]:
-    """The last annotation of each task that is new: all of a task made by `anml relabel`, else by its id."""
+    """Last new annotation of each task; in tasks written by `anml relabel` all annotations are new."""
     old = {name for _, _, name, _ in annotations_of(before)}
     answers = {}
     for item, task, name, annotation in annotations_of(tasks):
@@ -76,13 +76,13 @@ def _of_label_studio(tasks: Records, before: Records, question: str | None) -> d
         label = annotation_label(annotation, question)
         if (ours is None and name in old) or label is None or annotation.get("was_cancelled"):
             continue
-        who = annotator_id(annotation.get("completed_by")) or NO_ANSWER
-        answers[item if ours is None else str(ours)] = NewLabel(label, who)
+        annotator = annotator_id(annotation.get("completed_by")) or NO_ANSWER
+        answers[item if ours is None else str(ours)] = NewLabel(label, annotator)
     return answers
 
 
 def _of_argilla(entries: Records, before: Records, question: str | None) -> dict[str, NewLabel]:
-    """Responses that were not there before, by record."""
+    """New responses by record."""
     name = question_of([*before, *entries], question)
     old = {(item, str(value), user) for item, _, value, user, _ in answers_to(before, name)}
     answers = {}

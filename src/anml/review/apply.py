@@ -1,4 +1,4 @@
-"""The answers of a review applied to a run: the same audit with the answers included."""
+"""Apply the answers of a review: repeat the audit of a run with the answers."""
 
 import difflib
 import math
@@ -46,13 +46,13 @@ from anml.review.assign import Prices, parse_number
 class RelabelResult:
     """The run before and after, all review rounds, and the text of all answers.
 
-    A round has `n_answers`, `n_changed` (labels), `expected_changed` (of the items on the list),
+    A round has `n_answers`, `n_changed` (labels), `expected_changed` (of the items in the queue),
     `expected_wrong_before` and `expected_wrong_after` (wrong labels among items without an answer), `cost`.
     """
 
     before: dict[str, Any]
     after: AuditResult
-    accused_before: list[str]
+    flagged_before: list[str]
     rounds: list[dict[str, Any]]
     file: str
 
@@ -61,21 +61,21 @@ def apply_answers(
     folder: Path, file: Path, *, data: Path | None = None, test: Any = None, kind: str = AS_GOLD,
     new_labels: bool = False, prices: Prices | None = None, progress: Progress | None = None,
 ) -> RelabelResult:  # fmt: skip
-    """Audit the data of a run again, with the answers of a file."""
+    """Repeat the audit of a run with the answers of a file."""
     one_of("as", kind, ANSWER_KINDS)
     run = read_run(folder)
-    found = queue_input_from_run(folder, run)
-    source = source_of(found, folder, data)
+    inputs = queue_input_from_run(folder, run)
+    source = source_of(inputs, folder, data)
     shape = None if source.shape is None else source.shape.kind
     exported = (None, ORDINAL) if source.format != "label-studio" else (None, ORDINAL, PREFERENCE)
     if shape not in exported and file.suffix.lower() != ".csv":
         why = f"answers to {shape} in {file.name} cannot be applied"
         raise UnsupportedError(f"{why}; audit the new export, or fill in a table (relabel --out FILE.csv)")
     asked = request_from_run(run)
-    answers = read_answers(file, source, found.samples, kind)
+    answers = read_answers(file, source, inputs.samples, kind)
     if shape == PREFERENCE:
         answers = {row: each._replace(label=normalise_choice(each.label)) for row, each in answers.items()}
-    answers = _validate_answers(answers, found, asked.label_type, new_labels)
+    answers = _validate_answers(answers, inputs, asked.label_type, new_labels)
     before: Roles = {role: getattr(asked, role) for role in ROLES} | {
         "numbers": asked.label_type == "regression"
     }
@@ -85,38 +85,38 @@ def apply_answers(
         result = audit_shape(source._replace(table=table), replace(asked, **named), progress)
     else:
         result = audit_media(table, replace(asked, **named), test=test, progress=progress)
-    digest = found.data.get("answers_sha256")
+    digest = inputs.data.get("answers_sha256")
     earlier: list[Round] = [] if digest is None else read_rounds(folder, digest)
     text = rounds_file([*earlier, (kind, answers)])
-    this = _new_round(found, answers, kind, prices or Prices())
-    result = _record_location(_fill_answered(result, table.frame), found, source, text, before)
+    this = _new_round(inputs, answers, kind, prices or Prices())
+    result = _record_location(_fill_answered(result, table.frame), inputs, source, text, before)
     this["expected_wrong_after"] = result.queue.expected
-    rounds = [*found.data.get("rounds", []), this]
+    rounds = [*inputs.data.get("rounds", []), this]
     result = replace(result, data={**result.data, "rounds": rounds})
-    people = [name for name, verdict in found.verdicts.items() if verdict in FLAGGED]
+    people = [name for name, verdict in inputs.verdicts.items() if verdict in FLAGGED]
     return RelabelResult(run.info, result, sorted(people), rounds, text)
 
 
 def _fill_answered(result: AuditResult, frame: pl.DataFrame) -> AuditResult:
-    """The result with the answers as suggested labels, also where an answer is a new label."""
+    """Set the answers as suggested labels of the result, including new labels."""
     if result.task != "classification" or ANSWERED not in frame.columns:
         return result
     answer = frame[ANSWERED][result.samples["row"].to_numpy()]
     samples = result.samples.with_columns(answer.alias("_told"))
-    told = pl.col("_told").is_not_null()
+    is_answered = pl.col("_told").is_not_null()
     samples = samples.with_columns(
         pl.coalesce("_told", TRUE_LABEL).alias(TRUE_LABEL),
         suggested_label=pl.coalesce("_told", "suggested_label"),
-        p_suggested_label=pl.when(told).then(1.0).otherwise("p_suggested_label"),
+        p_suggested_label=pl.when(is_answered).then(1.0).otherwise("p_suggested_label"),
     )
     return replace(result, samples=samples.drop("_told"))
 
 
 def _record_location(
-    result: AuditResult, found: QueueInput, source: Source, text: str, roles: Roles
+    result: AuditResult, inputs: QueueInput, source: Source, text: str, roles: Roles
 ) -> AuditResult:
-    """The result with the path of its data and the hash of the answers, for the next round."""
-    about = found.data
+    """Add the path of the data and the hash of the answers to the result, for the next round."""
+    about = inputs.data
     kept = {name: about[name] for name in ("named", "format") if name in about}
     assert source.path is not None
     kept |= {"path": str(source.path.absolute()), "roles": about.get("roles") or roles}
@@ -127,10 +127,10 @@ def _record_location(
     return replace(result, data={**result.data, **kept, **digests})
 
 
-def _new_round(found: QueueInput, answers: dict[int, NewLabel], kind: str, prices: Prices) -> dict[str, Any]:
-    queue = build_queue(found)
+def _new_round(inputs: QueueInput, answers: dict[int, NewLabel], kind: str, prices: Prices) -> dict[str, Any]:
+    queue = build_queue(inputs)
     listed = queue.rows.filter(pl.col("row").is_in(list(answers)))
-    given = dict(found.samples.select("row", as_text(found.samples["label"]).alias("label")).iter_rows())
+    given = dict(inputs.samples.select("row", as_text(inputs.samples["label"]).alias("label")).iter_rows())
     now = dict(queue.rows.select("row", "consensus_label").drop_nulls().iter_rows())
     changed = sum(now.get(row, given[row]) != answer.label for row, answer in answers.items())
     costs = [prices.of(answer.by) for answer in answers.values()]
@@ -145,23 +145,23 @@ def _new_round(found: QueueInput, answers: dict[int, NewLabel], kind: str, price
 
 
 def _validate_answers(
-    answers: dict[int, NewLabel], found: QueueInput, task: str, new_labels: bool
+    answers: dict[int, NewLabel], inputs: QueueInput, task: str, new_labels: bool
 ) -> dict[int, NewLabel]:
-    """Answers that are labels of the table, tags in the order of the table; other answers are an error."""
+    """Raise if an answer is not a label of the table; return tags in the order of the table."""
     if task == "regression":
         for answer in answers.values():
             if (number := parse_number(answer.label)) is None or not math.isfinite(number):
                 raise InputError(f"labels of this table are numbers, got the answer {answer.label!r}")
         return answers
-    known = set(as_text(found.samples["label"]).unique())
-    if TRUE_LABEL in found.samples.columns:
-        known |= set(found.samples[TRUE_LABEL].drop_nulls().unique())
-    spelled = match_set_spelling({answer.label for answer in answers.values()}, known)
+    labels = set(as_text(inputs.samples["label"]).unique())
+    if TRUE_LABEL in inputs.samples.columns:
+        labels |= set(inputs.samples[TRUE_LABEL].drop_nulls().unique())
+    spelled = match_set_spelling({answer.label for answer in answers.values()}, labels)
     answers = {row: each._replace(label=spelled.get(each.label, each.label)) for row, each in answers.items()}
-    new = sorted({answer.label for answer in answers.values()} - known)
+    new = sorted({answer.label for answer in answers.values()} - labels)
     if not new or new_labels:
         return answers
-    names = {name.lower(): name for name in known}
+    names = {name.lower(): name for name in labels}
     close = {label: difflib.get_close_matches(label.lower(), names, n=1) for label in new}
     hints = {label: f" (did you mean {names[near[0]]!r}?)" for label, near in close.items() if near}
     shown = join_names([f"{label!r}{hints.get(label, '')}" for label in new])
@@ -170,11 +170,11 @@ def _validate_answers(
 
 
 def request_from_run(run: Run) -> Request:
-    """The request that a run answered, from its record."""
+    """Return the request of a run from its record."""
     info = run.info
     about = info.get("data") or {}
-    beside = {"predictions", "embeddings"} & about.keys() if run.kind is None else set()
-    if beside or "candidates" in about:
+    extra = {"predictions", "embeddings"} & about.keys() if run.kind is None else set()
+    if extra or "candidates" in about:
         why = "a run with predictions, embeddings or images cannot be repeated from its record"
         raise UnsupportedError(f"{why}; audit the new labels with the options of that run")
     roles = dict(info.get("schema") or {})
@@ -182,7 +182,7 @@ def request_from_run(run: Run) -> Request:
     try:
         features, named = roles.pop("features"), info["config"].get("schema", {})
         if "time" not in named and recipe["half_life"] is None:
-            # A guessed time column was not used, and a named one would be.
+            # An inferred time column was not used; a named one would be.
             roles.pop("time", None)
         return Request(
             **roles, features=features, task="classification" if run.kind else run.task or "auto",

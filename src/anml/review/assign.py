@@ -1,4 +1,4 @@
-"""Assignment of annotators for additional labels: reliable on the classes in question, for a low price."""
+"""Assignment of annotators for further labels, by accuracy on the classes and by price."""
 
 import math
 from collections.abc import Mapping
@@ -37,40 +37,40 @@ def read_prices(given: str | None) -> Prices:
     """Prices from a number, or from a table with the columns contributor and price."""
     if given is None:
         return Prices()
-    found = {"": given} if parse_number(given) is not None else of_contributors(Path(given), "price")
-    numbers = {name: parse_number(text) for name, text in found.items()}
+    prices = {"": given} if parse_number(given) is not None else of_contributors(Path(given), "price")
+    numbers = {name: parse_number(text) for name, text in prices.items()}
     for name, number in numbers.items():
         if number is None or not (math.isfinite(number) and number > 0):
-            raise InputError(f"a price must be a number above 0, got {found[name]!r}")
-    known = {name: number for name, number in numbers.items() if number is not None}
-    return Prices(known[""]) if "" in known else Prices(by=known)
+            raise InputError(f"a price must be a number above 0, got {prices[name]!r}")
+    given_prices = {name: number for name, number in numbers.items() if number is not None}
+    return Prices(given_prices[""]) if "" in given_prices else Prices(by=given_prices)
 
 
 def parse_number(text: str | None) -> float | None:
-    """The number that a text is; None where it is none."""
+    """Return the number in a text; None if it is not a number."""
     with suppress(ValueError):
         return float(text or "")
     return None
 
 
-def with_assignments(looking: ReviewQueue, found: QueueInput, prices: Prices) -> ReviewQueue:
-    """The list with an assigned contributor for each row."""
-    who = assign_annotators(looking.rows, found.samples, found.verdicts, prices)
-    rows = looking.rows.with_columns(pl.Series("assigned_to", who, dtype=pl.String))
-    return replace(looking, rows=rows)
+def with_assignments(queue: ReviewQueue, inputs: QueueInput, prices: Prices) -> ReviewQueue:
+    """Add an assigned contributor to each row of the queue."""
+    assigned = assign_annotators(queue.rows, inputs.samples, inputs.verdicts, prices)
+    rows = queue.rows.with_columns(pl.Series("assigned_to", assigned, dtype=pl.String))
+    return replace(queue, rows=rows)
 
 
-def with_prices(looking: ReviewQueue, prices: Prices) -> ReviewQueue:
-    """The list with the price of each answer."""
-    who = looking.rows["assigned_to"] if "assigned_to" in looking.rows.columns else [""] * looking.rows.height
-    costs = [None if name is None else prices.of(name) for name in who]
-    return replace(looking, rows=looking.rows.with_columns(pl.Series("price", costs, dtype=pl.Float64)))
+def with_prices(queue: ReviewQueue, prices: Prices) -> ReviewQueue:
+    """Add the price of each answer to the queue."""
+    assigned = queue.rows["assigned_to"] if "assigned_to" in queue.rows.columns else [""] * queue.rows.height
+    costs = [None if name is None else prices.of(name) for name in assigned]
+    return replace(queue, rows=queue.rows.with_columns(pl.Series("price", costs, dtype=pl.Float64)))
 
 
 def assign_annotators(
     rows: pl.DataFrame, samples: pl.DataFrame, verdicts: Mapping[str, str], prices: Prices
 ) -> list[str | None]:
-    """For each row of the queue the contributor with the highest accuracy for the price, new to its item."""
+    """For each row the contributor with the highest accuracy per price who has not labelled the item."""
     sizes = samples.group_by("contributor").len().sort("contributor")
     people = [
         name
@@ -84,17 +84,17 @@ def assign_annotators(
     worth = reliable / np.array([prices.of(name) or 1.0 for name in people])[:, None]
     unit = "item" if "item" in samples.columns else "row"
     gave = dict(samples.group_by(unit).agg(pl.col("contributor").unique()).iter_rows())
-    most = math.ceil(MAX_LOAD_RATIO * rows.height / len(people))
-    load, said = np.zeros(len(people)), []
+    max_items = math.ceil(MAX_LOAD_RATIO * rows.height / len(people))
+    load, assigned = np.zeros(len(people)), []
     for row in rows.iter_rows(named=True):
         about = [classes[label] for label in (row["label"], row["suggested_label"]) if label in classes]
         score = worth[:, about].mean(axis=1) if about else worth.mean(axis=1)
-        busy = (load >= most) | np.isin(people, gave[row[unit]])
+        busy = (load >= max_items) | np.isin(people, gave[row[unit]])
         score = np.where(busy, -np.inf, score)
         best = int(score.argmax())
-        said.append(people[best] if np.isfinite(score[best]) else None)
+        assigned.append(people[best] if np.isfinite(score[best]) else None)
         load[best] += np.isfinite(score[best])
-    return said
+    return assigned
 
 
 def class_accuracy(samples: pl.DataFrame, people: list[str]) -> tuple[dict[Any, int], Floats]:
@@ -104,11 +104,11 @@ def class_accuracy(samples: pl.DataFrame, people: list[str]) -> tuple[dict[Any, 
     frame = frame.filter(pl.col("contributor").is_in(people) & pl.col("suggested_label").is_not_null())
     names = sorted(frame["suggested_label"].unique().to_list())
     classes = {name: at for at, name in enumerate(names)}
-    usual = dict(samples.group_by("contributor").agg(pl.col("p_correct").mean()).iter_rows())
-    found = np.array([[usual[name]] * max(len(names), 1) for name in people])
+    mean = dict(samples.group_by("contributor").agg(pl.col("p_correct").mean()).iter_rows())
+    accuracy = np.array([[mean[name]] * max(len(names), 1) for name in people])
     sums = frame.group_by("contributor", "suggested_label").agg(n=pl.len(), right=pl.col("p_correct").sum())
     for name, label, n, right in sums.iter_rows():
-        found[people.index(name), classes[label]] = (right + PRIOR_STRENGTH * usual[name]) / (
+        accuracy[people.index(name), classes[label]] = (right + PRIOR_STRENGTH * mean[name]) / (
             n + PRIOR_STRENGTH
         )
-    return classes, found
+    return classes, accuracy

@@ -24,7 +24,7 @@ from anml.pipeline.queue import ReviewQueue
 from anml.review.spans import WRITERS, Records, argilla_records, format_span_queue, predicted_task, records
 
 NEW_LABEL = "new_label"
-# Columns that identify a row of the list, and those with review information.
+# Columns that identify a row of the queue, and columns with review information.
 NAMES = ("row", "item", ANNOTATION, "contributor")
 TASK_FIELDS = (
     "label",
@@ -40,7 +40,7 @@ TASK_FIELDS = (
 
 
 def format_queue(looking: ReviewQueue, source: Source, format: str = "auto") -> str:
-    """Write the list in a format; `auto` is the one that the data came in."""
+    """Format the queue; `auto` is the format of the data."""
     kind = None if source.shape is None else source.shape.kind
     drawn = [*WRITERS] if kind in (*MARKED, TAGS) else ["argilla"] if kind == PREFERENCE else []
     if format == "auto":
@@ -55,9 +55,9 @@ def format_queue(looking: ReviewQueue, source: Source, format: str = "auto") -> 
     if ANNOTATION in frame.columns:
         ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
         rows = rows.with_columns(ids.alias(ANNOTATION))
-    # What judgements of another shape have beside their labels is what there is to see of them.
-    beside = source.beside if source.shape is None else (ANNOTATION,)
-    shown = [name for name in frame.columns if name not in (*source.roles.values(), *beside)]
+    # Rows of structured tasks are shown with their other columns.
+    ignored = source.beside if source.shape is None else (ANNOTATION,)
+    shown = [name for name in frame.columns if name not in (*source.roles.values(), *ignored)]
     data = frame[rows["row"].to_numpy()].select(shown)
     # Columns with the name of a column of the queue are dropped if equal, else renamed.
     data = data.drop(name for name in shown if name in rows.columns and _are_equal(data[name], rows[name]))
@@ -91,11 +91,11 @@ def write_queue(looking: ReviewQueue, source: Source, format: str, out: Path | N
 
 
 def _csv(rows: pl.DataFrame, source: Source) -> str:
-    first, said = ([name for name in names if name in rows.columns] for names in (NAMES, TASK_FIELDS))
-    data = [name for name in rows.columns if name not in (*first, *said)]
+    first, task_columns = ([name for name in names if name in rows.columns] for names in (NAMES, TASK_FIELDS))
+    data = [name for name in rows.columns if name not in (*first, *task_columns)]
     figures = [pl.col(name).round(4) for name in ("p_suggested_label", "p_correct", "p_label_wrong")]
     rows = rows.with_columns(figures)
-    cells = [rows[name] for name in (*first, *data, *said)]
+    cells = [rows[name] for name in (*first, *data, *task_columns)]
     # Lists and records are no cells of a table: they become text.
     cells = [pl.Series(c.name, [*map(str, c.to_list())]) if c.dtype.is_nested() else c for c in cells]
     # Tables have no annotations, and not all have items: nobody wants to look at empty columns.
@@ -112,8 +112,8 @@ def _item_fields(row: dict[str, Any]) -> dict[str, Any]:
 
 def _label_studio(rows: pl.DataFrame, source: Source) -> Records:
     """The imported tasks, with the suggestion as a prediction and review information in their data."""
-    found = annotations_of(records(source.path))
-    places, made = {name: (task, annotation) for _, task, name, annotation in found}, []
+    annotations = annotations_of(records(source.path))
+    places, made = {name: (task, annotation) for _, task, name, annotation in annotations}, []
     for row in rows.iter_rows(named=True):
         task, annotation = places[row[ANNOTATION]]
         result = _prediction(annotation, row, source.question)
@@ -126,7 +126,7 @@ def _label_studio(rows: pl.DataFrame, source: Source) -> Records:
 def _prediction(
     annotation: dict[str, Any], row: dict[str, Any], question: str | None
 ) -> list[dict[str, Any]]:
-    """The result of an annotation with the suggested label in it; none where it cannot be put there."""
+    """Result of an annotation with the suggested label; empty if it cannot be replaced."""
     results = [each for each in annotation.get("result") or [] if isinstance(each.get("value"), dict)]
     results = [each for each in results if question in (None, each.get("from_name"))]
     if row["suggested_label"] is None or len(results) != 1:
@@ -146,7 +146,7 @@ def _prediction(
 
 
 def _match_shape(label: Any, like: Any) -> Any:
-    """A label in the shape that an answer of the tool has: a list, a number, or text."""
+    """Convert a label to the type of an answer of the tool: a list, a number, or text."""
     if isinstance(like, list):
         parsed = _parsed(label)
         return parsed if isinstance(parsed, list) else [label]
@@ -163,16 +163,16 @@ def _parsed(label: Any) -> Any:
 
 
 def _argilla(rows: pl.DataFrame, source: Source) -> Records:
-    """Records with the suggestion for the question, in the shape that answers have: a rating is a number."""
-    found = records(source.path)
-    answers = answers_to(found, question_of(found, source.question))
+    """Records with the suggested label as suggestion, in the type of the answers."""
+    entries = records(source.path)
+    answers = answers_to(entries, question_of(entries, source.question))
     like = next((value for _, _, value, _, _ in answers if value is not None), None)
     made = []
     for row in rows.iter_rows(named=True):
         parsed = _parsed(row["suggested_label"])
         value = parsed if isinstance(parsed, list) else _match_shape(row["suggested_label"], like)
         made.append((row["item"], value, row["p_suggested_label"], _item_fields(row)))
-    return argilla_records(found, source.question, made)
+    return argilla_records(entries, source.question, made)
 
 
 FORMATS: dict[str, Callable[[pl.DataFrame, Source], str | Records]] = {

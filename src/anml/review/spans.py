@@ -1,4 +1,4 @@
-"""Documents to review first, with spans, boxes or tags of the consensus, for import into a tool."""
+"""Review queue of documents with the spans, boxes or tags of the consensus, for labelling tools."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -27,22 +27,22 @@ AGENT = "anml"
 Records = list[dict[str, Any]]
 # Review information of each document, and its annotations by consensus.
 Made = dict[str, tuple[dict[str, Any], Records]]
-# What names the document of an item: of tags, the thing, and the tag is a type; of pairs, the group.
+# Columns of tags and of pairs that are the document and the type of an item.
 DOCUMENTS = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "document"}}
-# Of a line, what belongs to the annotation and not to the text.
+# Fields of the annotation, not of the text.
 PRIVATE_FIELDS = ("answer", "_task_hash", "_timestamp")
 
 
 def format_span_queue(looking: ReviewQueue, source: Source, format: str) -> str | Records:
-    """Write documents with their annotations by consensus, most to gain first."""
+    """Format documents with the annotations of the consensus, by expected gain."""
     shape = source.shape
     assert shape is not None
     things = source.table.frame.unique("item", maintain_order=True).rename(DOCUMENTS.get(shape.kind, {}))
     listed = looking.rows.join(things.select("item", "document"), on="item", maintain_order="left")
     wrong = pl.col("p_label_wrong").sum().round(4).alias("expected_wrong_labels")
     figures = pl.col("reason").first(), wrong
-    said = listed.group_by("document", maintain_order=True).agg(figures)
-    both = (said, _consensus(looking.items, shape, things))
+    by_document = listed.group_by("document", maintain_order=True).agg(figures)
+    both = (by_document, _consensus(looking.items, shape, things))
     about, drawn = (each.rows_by_key("document", named=True) for each in both)
     made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
     return WRITERS[format](made, source, shape)
@@ -55,7 +55,7 @@ def records(file: Path | None) -> Records:
 
 
 def _consensus(items: pl.DataFrame | None, shape: StructuredTask, things: pl.DataFrame) -> pl.DataFrame:
-    """Candidates that are spans by consensus, without overlaps."""
+    """Candidates in the consensus, without overlaps."""
     if items is None:
         raise UnsupportedError(
             "no item has labels of two contributors, so there is no consensus; use --format csv"
@@ -76,9 +76,9 @@ def _consensus(items: pl.DataFrame | None, shape: StructuredTask, things: pl.Dat
 
 
 def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Candidates of each group by how many of the others they are better than."""
-    said = items.select("item", "consensus", "p")
-    pairs = pairs.select("item", "document", "first", "second").join(said, on="item")
+    """Rank the candidates of each group by the number of won comparisons."""
+    consensus = items.select("item", "consensus", "p")
+    pairs = pairs.select("item", "document", "first", "second").join(consensus, on="item")
     ahead = (pl.col("consensus") == FIRST).cast(pl.Int64) - (pl.col("consensus") == SECOND).cast(pl.Int64)
     signs = {"first": 1, "second": -1}.items()
     sides = [pairs.select("document", "p", type=name, won=ahead * sign) for name, sign in signs]
@@ -88,42 +88,42 @@ def _ranked(items: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _label_studio(made: Made, source: Source, shape: StructuredTask) -> Records:
-    tasks, known = records(source.path), REGIONS.get(shape.kind, ("choices",))
+    tasks, region_types = records(source.path), REGIONS.get(shape.kind, ("choices",))
     texts = dict(shape.frames["texts"].iter_rows()) if "texts" in shape.frames else {}
     given: dict[str, Records] = {}
     by_id = {str(task.get("id", number)): task for number, task in enumerate(tasks)}
     for document, _, _, annotation in annotations_of(tasks):
-        results = [each for each in annotation.get("result") or [] if each.get("type") in known]
+        results = [each for each in annotation.get("result") or [] if each.get("type") in region_types]
         asked = [each for each in results if source.question in (None, each.get("from_name"))]
         given.setdefault(document, []).extend(asked)
     like = next(result for results in given.values() for result in results)
     written = []
-    for document, (said, rows) in made.items():
+    for document, (fields, rows) in made.items():
         score = min((row["p"] for row in rows), default=None)
         theirs = given.get(document) or [like]
         if shape.kind == TAGS:
             drawn_in = [_template(like) | {"value": {"choices": sorted(row["type"] for row in rows)}}]
         else:
             drawn_in = [_to_region(theirs, row, document, texts.get(document)) for row in rows]
-        written.append(predicted_task(by_id[document], {"task": document, **said}, score, [drawn_in]))
+        written.append(predicted_task(by_id[document], {"task": document, **fields}, score, [drawn_in]))
     return written
 
 
 def predicted_task(
-    task: dict[str, Any], said: dict[str, Any], score: float | None, results: list[Any]
+    task: dict[str, Any], fields: dict[str, Any], score: float | None, results: list[Any]
 ) -> dict[str, Any]:
-    """A task of Label Studio as it came, with predictions, and what is said of it in its data."""
+    """Return an imported task with predictions, and with review information in its data."""
     own = {"id": task["id"]} if isinstance(task.get("id"), int) else {}
     scored = {} if score is None else {"score": round(score, 4)}
-    about = {f"{OWN_PREFIX}{name}": value for name, value in said.items()}
+    about = {f"{OWN_PREFIX}{name}": value for name, value in fields.items()}
     predictions = [{"model_version": AGENT, **scored, "result": result} for result in results]
     return {**own, "data": {**task.get("data", {}), **about}, "predictions": predictions}
 
 
 def _to_region(theirs: Records, row: dict[str, Any], document: str, text: str | None) -> dict[str, Any]:
-    """A place of the consensus as somebody drew it: with its path in the page, or the picture's size."""
+    """Region of a consensus span in the form of an imported region, with its path or image size."""
     kind = theirs[0]["type"]
-    numbers = next(known[kind] for known in REGIONS.values() if kind in known)
+    numbers = next(regions[kind] for regions in REGIONS.values() if kind in regions)
     value: dict[str, Any] = {name: row[name] for name in numbers}
     for drawn in theirs if "start" in numbers else ():
         own = drawn["value"]
@@ -141,13 +141,13 @@ def _to_region(theirs: Records, row: dict[str, Any], document: str, text: str | 
 
 
 def _template(like: dict[str, Any]) -> dict[str, Any]:
-    """A result without what is somebody's own: its question, its kind, and the size of the picture."""
+    """Question, type and image size of a result, without the annotation."""
     own = ("id", "value", "origin", "meta", "score", "parentID", "readonly")
     return {name: value for name, value in like.items() if name not in own}
 
 
 def _jsonl_records(made: Made, source: Source, shape: StructuredTask) -> str:
-    """Lines of Prodigy or doccano as they came, without who and when, with the consensus as spans."""
+    """Imported lines of Prodigy or doccano with the spans of the consensus, without annotator and time."""
     texts, key = dict(shape.frames["texts"].iter_rows()), SPAN_FIELDS[0]
     first: dict[str, dict[str, Any]] = {}
     theirs: dict[tuple[Any, ...], Any] = {}
@@ -157,43 +157,43 @@ def _jsonl_records(made: Made, source: Source, shape: StructuredTask) -> str:
         for place, span in spans_of(entry, number):
             theirs.setdefault((entry["text"], place["start"], place["end"]), span)
     lines = []
-    for document, (said, rows) in made.items():
+    for document, (fields, rows) in made.items():
         text, marks = texts[document], []
         for start, end, kind in ((row["start"], row["end"], row["type"]) for row in rows):
             span = theirs[text, start, end]
             marks.append({**span, "label": kind} if isinstance(span, dict) else [start, end, kind])
         own = (*ANNOTATOR_FIELDS, *SPAN_FIELDS, *PRIVATE_FIELDS)
         kept = {name: value for name, value in first[text].items() if name not in own}
-        meta = {**(kept.get("meta") or {}), AGENT: {"document": document, **said}}
+        meta = {**(kept.get("meta") or {}), AGENT: {"document": document, **fields}}
         lines.append(json.dumps({**kept, key: marks, "meta": meta}, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)
 
 
 def _argilla(made: Made, source: Source, shape: StructuredTask) -> Records:
     suggested = []
-    for record, (said, rows) in made.items():
+    for record, (fields, rows) in made.items():
         value: list[Any] = sorted(row["type"] for row in rows)
         if shape.kind == PREFERENCE:
             value = [{"value": row["type"], "rank": row["rank"]} for row in rows]
         score = min((row["p"] for row in rows), default=None)
-        suggested.append((record, value or None, score, {"task": record, **said}))
+        suggested.append((record, value or None, score, {"task": record, **fields}))
     return argilla_records(records(source.path), source.question, suggested)
 
 
 def argilla_records(
-    found: Records, asked: str | None, suggested: Iterable[tuple[str, Any, float | None, dict[str, Any]]]
+    entries: Records, asked: str | None, suggested: Iterable[tuple[str, Any, float | None, dict[str, Any]]]
 ) -> Records:
-    """Records under their own ids, so that Argilla updates them: name, suggestion, score, what is said."""
-    known = {record_name(entry, number): entry for number, entry in enumerate(found)}
-    question, made = question_of(found, asked), []
-    for name, value, score, said in suggested:
-        entry, scored = known[name], {} if score is None else {"score": round(score, 4)}
+    """Return records with suggestions under their ids, so that Argilla updates them."""
+    by_name = {record_name(entry, number): entry for number, entry in enumerate(entries)}
+    question, made = question_of(entries, asked), []
+    for name, value, score, fields in suggested:
+        entry, scored = by_name[name], {} if score is None else {"score": round(score, 4)}
         server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
         suggestion = {question: {"value": value, "agent": AGENT, **scored}}
         shown = {"fields": fields_of(entry), "metadata": entry.get("metadata") or {}}
         answers = {"suggestions": {} if value is None else suggestion, "responses": {}}
-        # Argilla takes no unknown metadata: what is said of the record stands beside it.
-        made.append({"id": name, **server, **shown, **answers, AGENT: said})
+        # Argilla rejects unknown metadata, so review information is a separate key.
+        made.append({"id": name, **server, **shown, **answers, AGENT: fields})
     return made
 
 

@@ -1,7 +1,7 @@
-"""From signals to one weight per sample: uniform, multiplicative, softmax blend, the two-stage gates.
+"""Combiners of signals into one weight per sample: uniform, multiplicative, softmax blend, p_correct.
 
-Every combiner takes checked signals and a recipe, and returns weights that sum to one, before
-freshness, with the gate that says why. To add one: write the function, name it in COMBINERS.
+A combiner takes checked signals and a recipe. It returns weights that sum to one, before freshness, and
+the gate with its reason. To add one, write the function and add it to COMBINERS in `gates.py`.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Combiner = Callable[[Signals, Recipe], tuple[Floats, Gate]]
 
 
 def uniform(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
-    """Weigh every sample the same."""
+    """Give all samples equal weight."""
     return _equal(len(signals)), Gate("uniform", "all rows have equal weight")
 
 
@@ -67,8 +67,8 @@ def guarded(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
     clean = signals.label_error_rate is not None and signals.label_error_rate <= recipe.tau_n
     s_min = float(signals.s.min()) if credentials else None
     if clean and (s_min is None or s_min > recipe.tau_h):
-        vouched = f" and every s is above tau_h = {recipe.tau_h:g}" if credentials else ""
-        reason = f"the estimated label error rate is at most tau_n = {recipe.tau_n:g}{vouched}"
+        credential_text = f" and every s is above tau_h = {recipe.tau_h:g}" if credentials else ""
+        reason = f"the estimated label error rate is at most tau_n = {recipe.tau_n:g}{credential_text}"
         return _equal(len(signals)), Gate(
             "uniform", reason, correlation(signals.q, signals.s), s_min, signals.label_error_rate
         )
@@ -76,31 +76,28 @@ def guarded(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
 
 
 def evidence(signals: Signals, recipe: Recipe) -> tuple[Floats, Gate]:
-    """Weigh each label by the probability that it is right, all evidence counted (see `counted`).
-
-    The probabilities come with the signals: they need held-out predictions, which `anml.audit` and
-    the estimators make.
-    """
+    """Weight each label by p_correct (see `training_weight`)."""
     if signals.p_correct is None:
         raise InputError(
             "the recipe evidence needs p_correct of every label; use anml.audit or an Anml estimator, which "
             "estimate it, or a recipe that uses only q, v, r and t"
         )
     s_min = float(signals.s.min()) if signals.given & {"v", "r"} else None
-    wrong = 1 - float(signals.p_correct.mean())
-    figures = (correlation(signals.p_correct, signals.s), s_min, wrong)
+    label_error_rate = 1 - float(signals.p_correct.mean())
+    figures = (correlation(signals.p_correct, signals.s), s_min, label_error_rate)
     n = len(signals)
     if signals.p_correct.sum() <= 0:
         return _equal(n), Gate("uniform", "p_correct of every label is 0, so rows cannot be ranked", *figures)
-    if signals.evenly:
+    if signals.equal_votes:
         return _equal(n), Gate("disputed", DISPUTE_REASON, *figures)
-    weights = _normalised(training_weight(signals.p_correct, float(signals.p_correct.max()), signals.apart))
-    if signals.doubtful is not None:
+    best = float(signals.p_correct.max())
+    weights = _normalised(training_weight(signals.p_correct, best, signals.no_overlap))
+    if signals.disputed is not None:
         return weights, Gate("disputed", DISPUTE_REASON, *figures)
     return weights, Gate("p_correct", P_CORRECT_REASON, *figures)
 
 
-def training_weight(p_correct: Floats, best: float, apart: Bools | None = None) -> Floats:
+def training_weight(p_correct: Floats, best: float, no_overlap: Bools | None = None) -> Floats:
     """Training weight of each label: 1 if p_correct ≥ 0.9, 0 if p_correct ≤ 0.5, linear between.
 
     If even the highest p_correct, `best`, is at most 0.5, the weight is p_correct. Rows without overlap
@@ -114,7 +111,7 @@ def training_weight(p_correct: Floats, best: float, apart: Bools | None = None) 
     if best <= 0.5:
         return p_correct
     share = np.clip((p_correct - 0.5) / (CLEAR_PROBABILITY - 0.5), 0.0, 1.0)
-    return share if apart is None else np.where(apart & (share > 0), 1.0, share)
+    return share if no_overlap is None else np.where(no_overlap & (share > 0), 1.0, share)
 
 
 COMBINERS: dict[str, Combiner] = {
@@ -134,7 +131,7 @@ def softmax(x: Floats, temperature: float = 1.0) -> Floats:
 
 
 def correlation(q: Floats, s: Floats) -> float | None:
-    """Pearson correlation; None where q or s is constant and it is undefined."""
+    """Pearson correlation of q and s; None if either is constant."""
     if np.ptp(q) < 1e-12 or np.ptp(s) < 1e-12:
         return None
     dq, ds = q - q.mean(), s - s.mean()

@@ -1,4 +1,4 @@
-"""The one pipeline from signals to weights, and the recipes by name."""
+"""Sample weights from signals, and the recipes by name."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,9 +28,9 @@ RECIPES: dict[str, Recipe] = {
 
 
 def recipe_of(recipe: str | Recipe | Mapping[str, Any]) -> Recipe:
-    """Return a recipe given by name, by its settings, or as it is.
+    """Return the recipe for a name, a mapping of settings, or a `Recipe`.
 
-    A mapping may hold `name`, the recipe whose other settings it changes; `evidence` without it.
+    The settings of a mapping override those of the recipe `name`; the default is `evidence`.
 
     Examples
     --------
@@ -49,8 +49,8 @@ def recipe_of(recipe: str | Recipe | Mapping[str, Any]) -> Recipe:
 
 
 def recipe_name(recipe: Recipe) -> str | None:
-    """Return the name of a recipe in `RECIPES`, or None where its settings differ from all of them."""
-    return next((name for name, known in RECIPES.items() if known == recipe), None)
+    """Return the name of a recipe in `RECIPES`, or None if its settings differ from all of them."""
+    return next((name for name, settings in RECIPES.items() if settings == recipe), None)
 
 
 def compute_sample_weights(signals: Signals, recipe: Recipe) -> Weighting:
@@ -72,14 +72,14 @@ def weigh(
     contributor: Any = None,
     recipe: str | Recipe | Mapping[str, Any] = "guarded",
 ) -> Weighting:
-    """Turn signals into weights.
+    """Compute sample weights from signals.
 
     Parameters
     ----------
     q
         Quality of each sample in [0, 1].
     v, r, t
-        Verification, reputation and freshness in [0, 1]; what is not given counts as 1.
+        Verification, reputation and freshness in [0, 1]; 1 if not given.
     contributor
         One identifier per sample; needed only by recipes at contributor level.
     recipe
@@ -96,23 +96,23 @@ def weigh(
 
 def _select(w: Floats, branch: str, signals: Signals, recipe: Recipe) -> Bools:
     if recipe.select != "top" or branch == "uniform":
-        # The uniform branch skips selection: freshness then ranks, but discards nothing.
+        # The uniform branch keeps all samples, whatever their freshness.
         return np.ones(len(w), dtype=bool)
     if recipe.combine == "evidence" and signals.p_correct is not None:
         if recipe.keep is not None:
-            return keep_top(w if signals.evenly else signals.p_correct * signals.t, recipe.keep)
-        if signals.evenly:
+            return keep_top(w if signals.equal_votes else signals.p_correct * signals.t, recipe.keep)
+        if signals.equal_votes:
             return np.ones(len(w), dtype=bool)
-        # What is more likely right than wrong; if nothing is, the likeliest.
+        # Keep labels with p_correct >= 0.5; if there are none, those with the highest.
         return signals.p_correct >= min(0.5, float(signals.p_correct.max()))
     if recipe.keep is not None:
         return keep_top(w, recipe.keep)
-    noise = signals.label_error_rate
-    return keep_top(w, PAPER_KEEP if noise is None else max(1.0 - noise, 1.0 / len(w)))
+    label_error_rate = signals.label_error_rate
+    return keep_top(w, PAPER_KEEP if label_error_rate is None else max(1.0 - label_error_rate, 1.0 / len(w)))
 
 
 def keep_one_per_class(weighting: Weighting, y: Ints, p_correct: Floats) -> Weighting:
-    """Keep the likeliest label of every class that would have none left: no class is dropped."""
+    """For each class without a kept label, keep its labels with the highest p_correct."""
     kept, w = weighting.kept.copy(), weighting.w.copy()
     for label in np.setdiff1d(y, y[weighting.sample_weight() > 0]):
         rows = np.flatnonzero(y == label)
@@ -129,13 +129,12 @@ class TrainingLabels(NamedTuple):
 
 
 def training_labels(
-    weighting: Weighting, signals: Signals, y: Array, truth: Floats, task: Task
+    weighting: Weighting, signals: Signals, y: Array, posterior: Floats, task: Task
 ) -> TrainingLabels | None:
-    """Labels as given, and the likeliest instead of those that are likelier wrong than right.
+    """Return the given label of kept rows, else the most probable class (or posterior mean), with its weight.
 
-    A wrong class is trained on as the likeliest one, as far as that is clear; a wrong number as the mean of
-    the right one. Numbers count by their precision as well, as in generalised least squares. `truth` is the
-    posterior of each row (see `anml.annotators.result.Belief`). None where labels are not chosen by it.
+    The weight of numbers is multiplied by their precision, as in generalised least squares. `posterior` is
+    `LabelEstimates.truth`. None if the gate is not p_correct.
 
     Examples
     --------
@@ -149,16 +148,16 @@ def training_labels(
     if weighting.gate.branch != "p_correct" or (recipe.select, recipe.keep) != ("top", None):
         return None
     if task == "classification":
-        instead, share = truth.argmax(axis=1), training_weight(truth.max(axis=1), 1.0)
+        new_y, new_weight = posterior.argmax(axis=1), training_weight(posterior.max(axis=1), 1.0)
         precision = np.ones(len(y))
     else:
-        instead, share, precision = truth[:, 0], np.ones(len(y)), 1 / np.square(truth[:, 2])
+        new_y, new_weight, precision = posterior[:, 0], np.ones(len(y)), 1 / np.square(posterior[:, 2])
     assert signals.p_correct is not None
-    total = training_weight(signals.p_correct, float(signals.p_correct.max()), signals.apart).sum()
-    fresh = signals.only(recipe.use).t
-    weight = np.where(weighting.kept, weighting.w, share * fresh / total) * precision
+    total = training_weight(signals.p_correct, float(signals.p_correct.max()), signals.no_overlap).sum()
+    freshness = signals.only(recipe.use).t
+    weight = np.where(weighting.kept, weighting.w, new_weight * freshness / total) * precision
     mean = max(float(weight[weight > 0].mean()), 1e-290)
-    return TrainingLabels(np.where(weighting.kept, y, instead), weight / mean)
+    return TrainingLabels(np.where(weighting.kept, y, new_y), weight / mean)
 
 
 def _contributor_quality(signals: Signals) -> np.ndarray[Any, Any]:

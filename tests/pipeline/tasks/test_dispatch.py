@@ -28,7 +28,7 @@ def test_parts_of_a_table_are_audited_as_one_with_credentials_times_and_true_lab
     assert len(set(one.contributors["verdict"])) > 1
     check_alike(parts.contributors, one.contributors, atol=1e-9)
     check_alike(parts.samples, one.samples, atol=1e-9)
-    assert parts._result.structured.said == one._result.structured.said
+    assert parts._result.structured.sentences == one._result.structured.sentences
 
 
 def test_errors_of_the_data_and_options_of_other_tasks_are_refused(tmp_path):

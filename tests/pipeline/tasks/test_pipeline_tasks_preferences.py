@@ -74,7 +74,7 @@ def test_every_comparison_has_a_probability_and_a_weight(found):
 
 
 def test_it_says_what_is_decided_and_is_written(found, tmp_path):
-    assert "8 candidates are ranked" in found._result.structured.said[0]
+    assert "8 candidates are ranked" in found._result.structured.sentences[0]
     files = found.save(tmp_path / "run")
     assert "ranking.csv" in files
     page = (tmp_path / "run" / "report.html").read_text()
@@ -88,7 +88,7 @@ def test_groups_are_ranked_apart():
     ranking = found._result.structured.tables["ranking"]
     assert ranking["group"].unique().sort().to_list() == ["t0", "t1", "t2"]
     assert ranking.filter(pl.col("rank") == 1).height == 3
-    assert "of 3 separate rankings" in found._result.structured.said[1]
+    assert "of 3 separate rankings" in found._result.structured.sentences[1]
 
 
 def test_a_file_is_read_again_for_relabelling(tmp_path):
@@ -223,7 +223,7 @@ def test_chats_in_another_order_are_not_taken_for_the_same_rows():
     swapped = [{key: row[key] for key in ("judge", "rejected", "chosen")} for row in rows]
     for same in (rows, swapped, pl.DataFrame(rows), pl.DataFrame(rows).to_pandas()):
         assert len(found.weights_for(same).w) == 80
-    with pytest.raises(InputError, match="these are other rows, or another order; name a key"):
+    with pytest.raises(InputError, match="the rows or their order differ; name a key"):
         found.weights_for(rows[::-1])
 
 
@@ -251,7 +251,7 @@ def test_what_is_known_of_candidates_helps_where_it_says_something(told):
         np.corrcoef(each.tables["ranking"]["score"], score[_codes(each.tables["ranking"])])[0, 1]
         for each in (plain, with_x)
     ]
-    share = int(with_x.said[1].split("%")[0].split()[-1])
+    share = int(with_x.sentences[1].split("%")[0].split()[-1])
     if told:
         assert fits[1] > fits[0] + 0.05
         assert share > 70
@@ -326,4 +326,4 @@ def test_known_answers_check_who_is_held_for_better():
 def test_embeddings_that_are_alike_say_nothing_and_are_said():
     alike = {f"answer {k}": [1.0, 2.0] for k in range(8)}
     found = anml.audit(comparisons(rows=20), contributor="judge", embeddings=alike, task="preferences")
-    assert "of all compared candidates are equal" in found._result.structured.said[1]
+    assert "of all compared candidates are equal" in found._result.structured.sentences[1]

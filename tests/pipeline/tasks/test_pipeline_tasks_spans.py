@@ -69,7 +69,7 @@ def test_the_report_shows_documents_in_place(found, tmp_path):
     page = (tmp_path / "run" / "report.html").read_text()
     assert "consensus" in page
     assert "<mark>" in page
-    assert found[0]._result.structured.said[0].split()[4] == "spans"
+    assert found[0]._result.structured.sentences[0].split()[4] == "spans"
 
 
 def test_text_that_looks_like_markup_stays_text(tmp_path):
@@ -167,7 +167,7 @@ def test_frames_of_pandas_have_rows_of_their_own():
         task="spans",
     )
     assert found.samples.index.tolist() == list(range(len(found.samples)))
-    with pytest.raises(UnsupportedError, match="weights of spans are of labels of candidates"):
+    with pytest.raises(UnsupportedError, match="weights of spans belong to labels of candidates"):
         found.weights_for(frame)
 
 

@@ -30,5 +30,5 @@ def audit_shape(source: Source, request: Request, progress: Progress | None = No
     kind = source.shape.kind
     for name in NOT_OF.get(kind, ()):
         if getattr(request, name) is not None:
-            raise UnsupportedError(f"the task {kind} does not use {name}; leave it out")
+            raise UnsupportedError(f"the task {kind} does not use {name}; omit it")
     return AUDITS[kind](source.table, source.shape, request, progress)

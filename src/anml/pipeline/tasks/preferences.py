@@ -1,4 +1,4 @@
-"""An audit of preferences: the ranking of the candidates, and how each contributor chooses."""
+"""Audit of preferences: the ranking of the candidates, and the reliability of each contributor."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ CODES = {intake.FIRST: 0, intake.SECOND: 1, intake.TIE: TIE}
 def audit_preferences(
     table: Table, shape: StructuredTask, request: Request, progress: Progress | None
 ) -> AuditResult:
-    """Audit comparisons; `table` is what `anml.io.tasks.preferences` makes of them."""
+    """Audit comparisons in a table from `anml.io.tasks.preferences`."""
     frame = table.frame
     both = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
     chosen = pl.concat([frame["label"], frame["label"]]).is_not_null()
@@ -48,27 +48,27 @@ def audit_preferences(
     if request.embeddings is not None:
         features, about["candidates"], notes = intake.read_candidate_features(request.embeddings, names)
         request = replace(request, embeddings=None)
-    found: list[PreferenceEstimates] = []
+    estimates: list[PreferenceEstimates] = []
 
     def believe(prepared: Prepared) -> LabelEstimates:
-        who, _ = as_codes("contributor", prepared.contributor, len(prepared.y))
+        judges, _ = as_codes("contributor", prepared.contributor, len(prepared.y))
         y, used = prepared.y.astype(np.int64), prepared.rows
         codes = [CODES[name] for name in prepared.classes]
         truth = None if prepared.known is None else prepared.known.truth.astype(np.int64)
         signals = [each for each in (prepared.verification, prepared.reputation) if each is not None]
         standing = np.prod(signals, axis=0) if signals else None
         belief, compared = estimate_preferences(
-            first[used], second[used], y, codes, who, truth, standing, features
+            first[used], second[used], y, codes, judges, truth, standing, features
         )
-        found.append(compared)
+        estimates.append(compared)
         return belief
 
     result, prepared, assessed = audit_table(table, request, progress=progress, believe=believe)
     first, second = first[prepared.rows], second[prepared.rows]
-    ranked = rank_candidates(names, found[0], first, second)
-    people = with_columns_of(result, _people(result, found[0]))
-    said = _summary_sentences(ranked, found[0], first, second, features is not None)
-    shaped = StructuredResult(shape.kind, shape.unit, {"ranking": ranked}, said, {})
+    ranked = rank_candidates(names, estimates[0], first, second)
+    people = with_columns_of(result, _people(result, estimates[0]))
+    lines = _summary_sentences(ranked, estimates[0], first, second, features is not None)
+    shaped = StructuredResult(shape.kind, shape.unit, {"ranking": ranked}, lines, {})
     return replace(
         result, contributors=people, structured=shaped, data={**result.data, **about},
         notes=[*result.notes, *notes], gold=_check_gold(result.gold, prepared, assessed.belief),
@@ -81,18 +81,18 @@ def _check_gold(
     """Evaluate the probability that the better candidate was chosen, instead of p_correct, on test labels."""
     if gold is None or prepared.gold is None:
         return None
-    known = np.flatnonzero(prepared.gold.known)
-    p, right = belief.truth[known, prepared.y[known].astype(np.int64)], prepared.gold.right[known]
-    found, said = auroc(p, right), "the probability that the better candidate was chosen"
-    order = None if np.isnan(found) else found
-    return replace(gold, reliability=calibration_curve(p, right), ranking=order, of="comparison", p=said)
+    has_gold = np.flatnonzero(prepared.gold.known)
+    p, right = belief.truth[has_gold, prepared.y[has_gold].astype(np.int64)], prepared.gold.right[has_gold]
+    ranking, name = auroc(p, right), "the probability that the better candidate was chosen"
+    order = None if np.isnan(ranking) else ranking
+    return replace(gold, reliability=calibration_curve(p, right), ranking=order, noun="comparison", p=name)
 
 
 def rank_candidates(
-    names: pl.DataFrame, found: PreferenceEstimates, first: Ints, second: Ints
+    names: pl.DataFrame, estimates: PreferenceEstimates, first: Ints, second: Ints
 ) -> pl.DataFrame:
     """Candidates by score within their group, with intervals and the probability to be ahead of the next."""
-    fit = found.fit
+    fit = estimates.fit
     spread = Z_95 * np.sqrt(fit.net.variance(fit.scores))
     count = len(names)
     frame = names.with_columns(
@@ -104,21 +104,21 @@ def rank_candidates(
         component=pl.Series(fit.net.part),
     ).sort("group", "component", "score", "candidate", descending=[False, False, True, False])
     code = frame["code"].to_numpy()
-    ahead = pl.Series(np.append(p_better(found, code[:-1], code[1:]), np.nan))
+    ahead = pl.Series(np.append(p_better(estimates, code[:-1], code[1:]), np.nan))
     rank = pl.int_range(1, pl.len() + 1).over("group", "component")
     last = rank == pl.len().over("group", "component")
     return frame.with_columns(rank=rank, p_ahead_of_next=pl.when(~last).then(ahead)).select(RANKING_COLUMNS)
 
 
-def p_better(found: PreferenceEstimates, one: Ints, other: Ints) -> np.ndarray:
+def p_better(estimates: PreferenceEstimates, one: Ints, other: Ints) -> np.ndarray:
     """Probability that the score of one is above that of the other."""
-    fit = found.fit
+    fit = estimates.fit
     gap = fit.scores.mean[one] - fit.scores.mean[other]
     return np.asarray(special.ndtr(gap / np.sqrt(np.maximum(fit.net.gap(fit.scores, one, other), 1e-12))))
 
 
-def _people(result: AuditResult, found: PreferenceEstimates) -> pl.DataFrame:
-    people = found.people
+def _people(result: AuditResult, estimates: PreferenceEstimates) -> pl.DataFrame:
+    people = estimates.people
     between_equals = choice_probabilities(people.side, people.tie)
     lean = between_equals[0] / (1 - between_equals[TIE])
     return pl.DataFrame(
@@ -137,40 +137,40 @@ def _people(result: AuditResult, found: PreferenceEstimates) -> pl.DataFrame:
 
 
 def _note(taste: float, lean: float) -> str:
-    said = ["has a consistent preference of their own"] if taste >= NOTE_PROBABILITY else []
+    notes = ["has a consistent preference of their own"] if taste >= NOTE_PROBABILITY else []
     if max(lean, 1 - lean) > NOTE_MIN_SHARE:
         side, share = ("first", lean) if lean > 0.5 else ("second", 1 - lean)
-        said.append(f"prefers the {side} of two equal candidates in {share:.0%} of cases")
-    return "; ".join(said)
+        notes.append(f"prefers the {side} of two equal candidates in {share:.0%} of cases")
+    return "; ".join(notes)
 
 
 def _summary_sentences(
-    ranking: pl.DataFrame, found: PreferenceEstimates, first: Ints, second: Ints, given: bool
+    ranking: pl.DataFrame, estimates: PreferenceEstimates, first: Ints, second: Ints, given: bool
 ) -> list[str]:
     pairs = np.unique(np.column_stack([np.minimum(first, second), np.maximum(first, second)]), axis=0)
-    p = p_better(found, pairs[:, 0], pairs[:, 1])
+    p = p_better(estimates, pairs[:, 0], pairs[:, 1])
     sure = int((np.maximum(p, 1 - p) >= DECIDED_PROBABILITY).sum())
-    said = [
+    lines = [
         f"{pluralise(ranking.height, 'candidate is', 'candidates are')} ranked. {sure:,} of "
         f"{pluralise(len(pairs), 'compared pair')} are decided (probability at least "
         f"{DECIDED_PROBABILITY:.0%} that one candidate is better)."
     ]
-    if given and not len(found.fit.scores.line):
-        said.append("The embeddings of all compared candidates are equal.")
+    if given and not len(estimates.fit.scores.line):
+        lines.append("The embeddings of all compared candidates are equal.")
     elif given:
-        params = found.fit.params
+        params = estimates.fit.params
         share = params.told / (params.told + params.spread)
-        said.append(f"The embeddings of the candidates explain {share:.0%} of the variance of their scores.")
+        lines.append(f"The embeddings of the candidates explain {share:.0%} of the variance of their scores.")
     parts = ranking.group_by("group", "component", maintain_order=True).first()
     if parts.height == 1:
         top = ranking.row(0, named=True)
         led = ranking["p_ahead_of_next"][0]
         if led is not None and led >= DECIDED_PROBABILITY:
             name = str(top["candidate"])[:60]
-            said.append(f"{name!r} is first, with probability {led:.0%} to be better than the second.")
+            lines.append(f"{name!r} is first, with probability {led:.0%} to be better than the second.")
         else:
-            said.append("The first rank is not decided.")
+            lines.append("The first rank is not decided.")
     else:
         decided = int((parts["p_ahead_of_next"] >= DECIDED_PROBABILITY).sum())
-        said.append(f"The first rank is decided in {decided:,} of {parts.height:,} separate rankings.")
-    return said
+        lines.append(f"The first rank is decided in {decided:,} of {parts.height:,} separate rankings.")
+    return lines

@@ -40,27 +40,27 @@ def audit_tags(
     people = _by_tag(frame, assessed.belief.p_correct)
     unsure = int((sets["min_p_consensus"] < 0.9).sum())
     every = f"The consensus has a set of tags for {pluralise(sets.height, 'item')} (tags.csv)"
-    said = [f"{every}; {unsure:,} of the sets have a tag below 90% confidence."]
+    lines = [f"{every}; {unsure:,} of the sets have a tag below 90% confidence."]
     tables = {"tags": sets, "contributor_tags": people}
-    return replace(result, structured=StructuredResult(shape.kind, shape.unit, tables, said, {}))
+    return replace(result, structured=StructuredResult(shape.kind, shape.unit, tables, lines, {}))
 
 
-def _consensus_sets(result: AuditResult, frame: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+def _consensus_sets(result: AuditResult, frame: pl.DataFrame, annotators: pl.DataFrame) -> pl.DataFrame:
     """The consensus tags of each item, and the lowest probability among its tags."""
     pairs = frame.select("item", "thing", "tag").unique("item", maintain_order=True)
     if result.consensus is None:
-        known = result.samples.select("item", consensus="suggested_label", p="p_suggested_label")
+        consensus = result.samples.select("item", consensus="suggested_label", p="p_suggested_label")
     else:
-        known = result.consensus.select("item", consensus="consensus_label", p="p_consensus")
-    judged = pairs.join(known, on="item", maintain_order="left")
+        consensus = result.consensus.select("item", consensus="consensus_label", p="p_consensus")
+    judged = pairs.join(consensus, on="item", maintain_order="left")
     tags = pl.col("tag").sort().str.join(";")
     yes = judged.filter(pl.col("consensus") == TAG_PRESENT).group_by("thing").agg(tags=tags)
-    least = judged.group_by("thing").agg(min_p_consensus=pl.col("p").min().round(4))
-    every = seen.group_by("thing", maintain_order=True).agg(n_annotators=pl.len())
-    found = every.join(yes, on="thing", how="left", maintain_order="left")
-    found = found.join(least, on="thing", how="left", maintain_order="left")
+    lowest = judged.group_by("thing").agg(min_p_consensus=pl.col("p").min().round(4))
+    every = annotators.group_by("thing", maintain_order=True).agg(n_annotators=pl.len())
+    sets = every.join(yes, on="thing", how="left", maintain_order="left")
+    sets = sets.join(lowest, on="thing", how="left", maintain_order="left")
     tags = pl.col("tags").fill_null("")
-    return found.select("n_annotators", "min_p_consensus", item="thing", tags=tags).select(TAG_COLUMNS)
+    return sets.select("n_annotators", "min_p_consensus", item="thing", tags=tags).select(TAG_COLUMNS)
 
 
 def _by_tag(frame: pl.DataFrame, p_correct: Floats) -> pl.DataFrame:
@@ -74,34 +74,36 @@ def _by_tag(frame: pl.DataFrame, p_correct: Floats) -> pl.DataFrame:
 def audit_grades(
     table: Table, shape: StructuredTask, request: Request, progress: Progress | None
 ) -> AuditResult:
-    """Audit grades by their order where that predicts better than plain classes; leanings are told by it."""
+    """Audit ordinal grades; use the order if it lowers the held-out log-loss."""
     order = dict(shape.frames["order"].iter_rows())
     result, prepared, assessed = audit_table(table, request, progress=progress)
     before = assessed.belief
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
-    who, names = as_codes("contributor", prepared.contributor, len(prepared.y))
+    codes, names = as_codes("contributor", prepared.contributor, len(prepared.y))
     items, things = as_codes("item", prepared.item, len(prepared.y))
     posterior, figures = pool_posteriors_by_item(before.truth, items), {}
-    # Grades that are known to be wrong, without the right one, are for the model of classes.
-    known = prepared.known
-    if len(names) > 1 and (known is None or not (known.wrong & (known.truth < 0)).any()):
-        gold = None if known is None else known.truth.astype(np.int64)
-        graded = fit_order(prepared.y.astype(np.int64), items, who, steps, gold, request.seed)
+    # The ordinal model cannot use grades known to be wrong without the true grade.
+    gold_marks = prepared.known
+    if len(names) > 1 and (gold_marks is None or not (gold_marks.wrong & (gold_marks.truth < 0)).any()):
+        gold = None if gold_marks is None else gold_marks.truth.astype(np.int64)
+        graded = fit_order(prepared.y.astype(np.int64), items, codes, steps, gold, request.seed)
         figures = {"ordered": graded.ordered, "log_loss": graded.loss, "log_loss_unordered": graded.plain}
         if graded.ordered:
             posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
-            belief = ordinal_estimates(before, posterior[items], prepared.y.astype(np.int64), who)
+            belief = ordinal_estimates(before, posterior[items], prepared.y.astype(np.int64), codes)
             result, _, _ = audit_table(table, request, progress=progress, believe=lambda _: belief)
     grades = _grade_summary(posterior, steps, things, np.bincount(items), list(order))
-    people = rater_effects(steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], who, names, items)
+    people = rater_effects(
+        steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], codes, names, items
+    )
     people = with_columns_of(result, people)
     people, cleared = clear_followers(people)
     false = result.expected_false_flags * (1 - cleared)
     people = people.sort(pl.col("verdict").replace_strict(SEVERITY_ORDER), maintain_order=True)
     wide = int((grades["grade_high"] != grades["grade_low"]).sum())
     every = f"The consensus has a grade for {pluralise(grades.height, 'item')} (ordinal.csv)"
-    said = [f"{every}; the 90% interval of {wide:,} of them has more than one grade."]
-    shaped = StructuredResult(shape.kind, shape.unit, {"ordinal": grades}, said, {}, figures)
+    lines = [f"{every}; the 90% interval of {wide:,} of them has more than one grade."]
+    shaped = StructuredResult(shape.kind, shape.unit, {"ordinal": grades}, lines, {}, figures)
     return replace(result, contributors=people, expected_false_flags=false, structured=shaped)
 
 
@@ -110,15 +112,15 @@ def _grade_summary(
 ) -> pl.DataFrame:
     """The median grade of each item with its 90% interval, and the mean grade.
 
-    The mean is of the numbers of the grades, or of their ranks from 1 on where grades are words.
+    The mean is of the grades if they are numbers, else of their ranks from 1.
     """
     by_step = truth[:, np.argsort(steps)]
     names = [names[int(step)] for step in np.sort(steps)]
     numbers = pl.Series(names).cast(pl.Float64, strict=False)
     values = np.sort(steps) + 1 if numbers.null_count() else numbers.to_numpy()
     below = np.cumsum(by_step, axis=1)
-    bounds, most = {"grade": 0.5, "grade_low": 0.05, "grade_high": 0.95}, len(names) - 1
+    bounds, last = {"grade": 0.5, "grade_low": 0.05, "grade_high": 0.95}, len(names) - 1
     at = {name: (below < bound).sum(axis=1) for name, bound in bounds.items()}
-    found = {name: [names[min(int(k), most)] for k in place] for name, place in at.items()}
+    columns = {name: [names[min(int(k), last)] for k in place] for name, place in at.items()}
     mean = (by_step @ values).round(3)
-    return pl.DataFrame({"item": things, "n_labels": count, **found, "grade_mean": mean})
+    return pl.DataFrame({"item": things, "n_labels": count, **columns, "grade_mean": mean})
