@@ -3,9 +3,7 @@
 Debian's chromium is driven by playwright; without one these tests skip, or fail where ANML_REQUIRE_BROWSER=1.
 """
 
-import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -30,38 +28,12 @@ from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult
 from anml.report.html import render_card, render_report
 from anml.weighting.combine import DISPUTE_REASON
+from browsing import HEIGHT, WIDTHS, browser, fits, violations
 from made_up import two_weeks
 from report_cases import audited
 
+__all__ = ["browser"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_training", "shared_results")]
-
-WIDTHS = {"desktop": 1280, "phone": 390}
-HEIGHT = 900
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-REQUIRED = os.environ.get("ANML_REQUIRE_BROWSER") == "1"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A browser that is installed already; nothing is downloaded."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        return _without("playwright is not installed")
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        return _without(f"there is no {' or '.join(NAMES)} on the PATH")
-    with sync_playwright() as drive:
-        # Pages are our own, and root has no sandbox.
-        running = drive.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-def _without(why: str) -> None:
-    if REQUIRED:
-        pytest.fail(f"ANML_REQUIRE_BROWSER=1, and {why}")
-    pytest.skip(why)
 
 
 def demo() -> AuditResult:
@@ -177,18 +149,6 @@ def reports(browser, tmp_path_factory, request):
         return made[name]
 
     return of
-
-
-def violations(page) -> list[str]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
-
-
-def fits(page) -> bool:
-    """True if the page needs no horizontal scrolling."""
-    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 @pytest.mark.parametrize("name", [*MADE_HERE, *REAL])

@@ -51,7 +51,9 @@ def relabel(
 def apply(
     context: typer.Context,
     run: RunFolder,
-    answers: Annotated[Path, arg("The filled-in table, or the export of the labelling tool.")],
+    answers: Annotated[
+        Path | None, arg("Filled-in table, or export of the tool; without, the answers of anml review.")
+    ] = None,
     out: Annotated[Path | None, opt("Folder of the run with the answers.")] = None,
     kind: Annotated[str, opt("An answer is a true-label or a further label.", "--as")] = "true-label",
     allow_new_labels: Annotated[
@@ -94,27 +96,37 @@ def _show(queue: "ReviewQueue", text: str, out: Path | None, json: bool) -> None
         print(f"Wrote {out}")
 
 
-def _apply(run: Path, file: Path, out: Path | None, json: bool, more: dict[str, Any]) -> None:
-    from anml.pipeline.queue import QUEUE_IS_EMPTY
-    from anml.pipeline.result import run_metadata
+def write_round(
+    run: Path, file: Path | None, out: Path | None, progress: bool | None, more: dict[str, Any]
+) -> "RelabelResult":
+    """Repeat the audit of a run with answers, and write the new run into a folder if one is given."""
     from anml.pipeline.rounds import FILE
-    from anml.pipeline.write import as_json, check_folder, write_run
+    from anml.pipeline.write import check_folder, write_run
     from anml.report.html import write_report
     from anml.report.progress import progress_shown
     from anml.review.apply import apply_answers
 
     if out is not None:
         check_folder(out)
-    with progress_shown(False if json else None, bar_after=0.0, lines_after=10.0) as progress:
-        applied = apply_answers(run, file, progress=progress, **more)
-    result = applied.after
+    with progress_shown(progress, bar_after=0.0, lines_after=10.0) as shown:
+        applied = apply_answers(run, file, progress=shown, **more)
 
     def write_extra_files(draft: Path) -> None:
         (draft / FILE).write_text(applied.file, encoding="utf-8")
-        write_report(result, draft)
+        write_report(applied.after, draft)
 
     if out is not None:
-        write_run(out, result, "relabel", write_extra_files)
+        write_run(out, applied.after, "relabel", write_extra_files)
+    return applied
+
+
+def _apply(run: Path, file: Path | None, out: Path | None, json: bool, more: dict[str, Any]) -> None:
+    from anml.pipeline.queue import QUEUE_IS_EMPTY
+    from anml.pipeline.result import run_metadata
+    from anml.pipeline.write import as_json
+
+    applied = write_round(run, file, out, False if json else None, more)
+    result = applied.after
     if json:
         figures = {name.replace(" ", "_"): list(pair) for name, pair in before_after(applied).items()}
         print(as_json({"rounds": applied.rounds, "figures": figures,

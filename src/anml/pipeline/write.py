@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from anml.pipeline.result import AuditResult
 
 RUN_FILE, CONSENSUS_FILE = "run.json", "consensus.parquet"
+# Answers of `anml review`, which no later run may delete.
+REVIEW_FILE = "review.jsonl"
 # File suffixes that are rejected as folder names.
 FILES = (".html", ".htm", ".csv", ".xlsx", ".json", ".parquet", ".pdf")
 # Files whose hash is stored in run.json.
@@ -35,6 +37,8 @@ def check_folder(folder: Path, record: str = RUN_FILE) -> None:
         first = next(path for path in (folder, *folder.resolve().parents) if path.exists())
     if not first.is_dir():
         raise InputError(f"the output folder {folder} cannot be made: {first} is a file")
+    if (folder / REVIEW_FILE).is_file():
+        raise InputError(f"the output folder {folder} has answers of a review; choose a new folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / record).is_file():
         raise InputError(f"the output folder {folder} has files and no earlier run; choose a new folder")
 

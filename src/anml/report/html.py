@@ -65,14 +65,12 @@ DISAGREES = pl.col("label") != pl.col("predicted_label")
 
 def render_report(result: AuditResult) -> str:
     """Return the report as one HTML page; the same result gives the same bytes."""
-    script, gold = (TEMPLATES / "report.js").read_text(encoding="utf-8"), result.gold
+    gold = result.gold
     # Without features, predictions or embeddings there are no held-out predictions.
     predicted = bool(result.columns.features or {"predictions", "embeddings"} & result.data.keys())
     return render_template(
         "report.html.j2",
-        # The content security policy allows only this script.
-        script=Markup(script),
-        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+        **script_of("report.js"),
         **_header_section(result),
         task=result.task,
         contributors=result.contributors.height,
@@ -103,6 +101,12 @@ def render_report(result: AuditResult) -> str:
         unclear=result.queue.candidates,
         shape=task_section(result),
     )
+
+
+def script_of(name: str) -> dict[str, str]:
+    """A script and its hash: the content security policy of a page allows only this script."""
+    script = (TEMPLATES / name).read_text(encoding="utf-8")
+    return {"script": Markup(script), "script_hash": b64encode(sha256(script.encode()).digest()).decode()}
 
 
 def render_card(result: AuditResult) -> str:

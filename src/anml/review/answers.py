@@ -1,11 +1,14 @@
 """Answers from a review: a filled-in table, or the export of a labelling tool."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from anml.core.errors import InputError
+from anml.core.files import read_bytes
 from anml.io.argilla import SUBMITTED, answers_to, question_of
 from anml.io.contributions import OWN_PREFIX, label_text
 from anml.io.file import JSON
@@ -14,17 +17,40 @@ from anml.io.plain import as_text
 from anml.io.source import Source
 from anml.io.tables import read_table
 from anml.pipeline.rounds import AS_GOLD, AS_LABEL, NewLabel
+from anml.pipeline.write import REVIEW_FILE
 from anml.review.files import NEW_LABEL
 from anml.review.spans import Records, records
 
 # Annotator of an answer without annotator, and the columns of a table with the annotator.
 NO_ANSWER, ANSWERED_BY_COLUMN, ASSIGNED_COLUMN = "", "answered_by", "assigned_to"
+Entry = dict[str, Any]
+
+
+def read_log(file: Path) -> Iterator[Entry]:
+    """Yield the lines of the file of a review: `row`, `label`, `by`, `seconds`, `comment`.
+
+    A null label is a skipped item. A process that was killed while it wrote may leave a part of a line.
+    """
+    for line in read_bytes(file, "answers of the review").split(b"\n") if file.exists() else ():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("row"), int):
+            yield entry
 
 
 def read_answers(
     file: Path, source: Source, samples: pl.DataFrame, kind: str = AS_GOLD
 ) -> dict[int, NewLabel]:
     """Read answers by a row of their item."""
+    if file.name == REVIEW_FILE:
+        if not file.exists():
+            raise InputError(f"{file.parent} has no answers of `anml review`; pass a file with the answers")
+        last = {entry["row"]: entry for entry in read_log(file)}
+        answered = {row: entry for row, entry in last.items() if entry["label"] is not None}
+        answers = {row: NewLabel(entry["label"], entry["by"]) for row, entry in answered.items()}
+        return _checked(answers, file, samples, kind)
     is_json = file.suffix.lower() in JSON
     if is_json and source.format not in _READERS:
         raise InputError(
@@ -53,10 +79,17 @@ def read_answers(
             if label and filled.setdefault(row, NewLabel(label, by or NO_ANSWER)).label != label:
                 both = f"{filled[row].label!r} and {label!r}"
                 raise InputError(f"{file.name} has two answers to row {row}, {both}; delete one of them")
-        if other := filled.keys() - set(samples["row"]):
-            first = next(row for row in filled if row in other)
-            raise InputError(f"{file.name} answers row {first}, which is not in this run")
         answers = {int(row): answer for row, answer in filled.items()}
+    return _checked(answers, file, samples, kind)
+
+
+def _checked(
+    answers: dict[int, NewLabel], file: Path, samples: pl.DataFrame, kind: str
+) -> dict[int, NewLabel]:
+    """Answers in the order of the rows, all of which are in the run."""
+    if other := answers.keys() - set(samples["row"]):
+        first = next(row for row in answers if row in other)
+        raise InputError(f"{file.name} answers row {first}, which is not in this run")
     if not answers:
         raise InputError(f"{file.name} has no answer to an item of this run")
     if kind == AS_LABEL and any(answer.by == NO_ANSWER for answer in answers.values()):

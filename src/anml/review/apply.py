@@ -38,6 +38,7 @@ from anml.pipeline.rounds import (
     source_of,
 )
 from anml.pipeline.tasks.dispatch import audit_shape
+from anml.pipeline.write import REVIEW_FILE
 from anml.review.answers import read_answers
 from anml.review.assign import Prices, parse_number
 
@@ -58,24 +59,25 @@ class RelabelResult:
 
 
 def apply_answers(
-    folder: Path, file: Path, *, data: Path | None = None, test: Any = None, kind: str = AS_GOLD,
-    new_labels: bool = False, prices: Prices | None = None, progress: Progress | None = None,
+    folder: Path, file: Path | None = None, *, data: Path | None = None, test: Any = None,
+    kind: str = AS_GOLD, new_labels: bool = False, prices: Prices | None = None,
+    progress: Progress | None = None,
 ) -> RelabelResult:  # fmt: skip
-    """Repeat the audit of a run with the answers of a file."""
+    """Repeat the audit of a run with the answers of a file, or of `anml review`."""
     one_of("as", kind, ANSWER_KINDS)
-    run = read_run(folder)
+    run, file = read_run(folder), file or folder / REVIEW_FILE
     inputs = queue_input_from_run(folder, run)
     source = source_of(inputs, folder, data)
     shape = None if source.shape is None else source.shape.kind
     exported = (None, ORDINAL) if source.format != "label-studio" else (None, ORDINAL, PREFERENCE)
-    if shape not in exported and file.suffix.lower() != ".csv":
+    if shape not in exported and file.suffix.lower() != ".csv" and file.name != REVIEW_FILE:
         why = f"answers to {shape} in {file.name} cannot be applied"
         raise UnsupportedError(f"{why}; audit the new export, or fill in a table (relabel --out FILE.csv)")
     asked = request_from_run(run)
     answers = read_answers(file, source, inputs.samples, kind)
     if shape == PREFERENCE:
         answers = {row: each._replace(label=normalise_choice(each.label)) for row, each in answers.items()}
-    answers = _validate_answers(answers, inputs, asked.label_type, new_labels)
+    answers = validate_answers(answers, inputs, asked.label_type, new_labels)
     before: Roles = {role: getattr(asked, role) for role in ROLES} | {
         "numbers": asked.label_type == "regression"
     }
@@ -144,7 +146,7 @@ def _new_round(inputs: QueueInput, answers: dict[int, NewLabel], kind: str, pric
     }
 
 
-def _validate_answers(
+def validate_answers(
     answers: dict[int, NewLabel], inputs: QueueInput, task: str, new_labels: bool
 ) -> dict[int, NewLabel]:
     """Raise if an answer is not a label of the table; return tags in the order of the table."""
@@ -153,9 +155,7 @@ def _validate_answers(
             if (number := parse_number(answer.label)) is None or not math.isfinite(number):
                 raise InputError(f"labels of this table are numbers, got the answer {answer.label!r}")
         return answers
-    labels = set(as_text(inputs.samples["label"]).unique())
-    if TRUE_LABEL in inputs.samples.columns:
-        labels |= set(inputs.samples[TRUE_LABEL].drop_nulls().unique())
+    labels = known_labels(inputs)
     spelled = match_set_spelling({answer.label for answer in answers.values()}, labels)
     answers = {row: each._replace(label=spelled.get(each.label, each.label)) for row, each in answers.items()}
     new = sorted({answer.label for answer in answers.values()} - labels)
@@ -167,6 +167,12 @@ def _validate_answers(
     shown = join_names([f"{label!r}{hints.get(label, '')}" for label in new])
     why = f"answers that are not labels of this table: {shown}"
     raise InputError(f"{why}; correct them, or allow them with --allow-new-labels")
+
+
+def known_labels(inputs: QueueInput) -> set[str]:
+    """Labels that the data of a run have, as given or as true labels."""
+    columns = [name for name in ("label", TRUE_LABEL) if name in inputs.samples.columns]
+    return {label for name in columns for label in as_text(inputs.samples[name].drop_nulls().unique())}
 
 
 def request_from_run(run: Run) -> Request:

@@ -55,15 +55,19 @@ def format_queue(looking: ReviewQueue, source: Source, format: str = "auto") -> 
     if ANNOTATION in frame.columns:
         ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
         rows = rows.with_columns(ids.alias(ANNOTATION))
-    # Rows of structured tasks are shown with their other columns.
-    ignored = source.beside if source.shape is None else (ANNOTATION,)
-    shown = [name for name in frame.columns if name not in (*source.roles.values(), *ignored)]
+    shown = shown_columns(source)
     data = frame[rows["row"].to_numpy()].select(shown)
     # Columns with the name of a column of the queue are dropped if equal, else renamed.
     data = data.drop(name for name in shown if name in rows.columns and _are_equal(data[name], rows[name]))
     clashing = (name for name in data.columns if name in (*rows.columns, NEW_LABEL))
     data = data.rename({name: f"data_{name}" for name in clashing})
     return _text(FORMATS[format](rows.hstack(data), source))
+
+
+def shown_columns(source: Source) -> list[str]:
+    """Columns with the data of the items; of other tasks also those made from their annotations."""
+    ignored = source.beside if source.shape is None else (ANNOTATION,)
+    return [name for name in source.table.frame.columns if name not in (*source.roles.values(), *ignored)]
 
 
 def _are_equal(one: pl.Series, other: pl.Series) -> bool:
