@@ -80,6 +80,12 @@ def test_names_are_escaped_in_a_notebook():
     assert "warning: column 'contributor' names one contributor only" in repr(audit)
 
 
+def test_inferred_columns_are_in_the_notes_and_printed(plain):
+    note = "using column 'verification' as verification (guessed from its name)"
+    assert note in plain.notes
+    assert f"note: {note}" in repr(plain)
+
+
 def test_settings_may_be_objects_names_or_dicts():
     frame = consortium(60)
     named = anml.audit(frame, evaluate=False, recipe="krum")._result

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from anml.pipeline.result import AuditResult
 
 ProgressOption = bool | Callable[[str, int, int], None] | None
-# Models that encode images or texts, by the beginning of their names.
-# Tables that structured tasks write beside the samples.
+# Tables of structured tasks.
 TASK_TABLES = ("ranking", "spans", "boxes", "tags", "ordinal")
+# Prefixes of models that encode images or texts.
 ENCODER_MODELS = ("torchvision:", "timm:", "sentence-transformers:")
 
 
@@ -40,21 +40,20 @@ class Audit:
     Attributes
     ----------
     samples, contributors, consensus
-        Frames of the kind that was audited, polars for a file: one row per label, per contributor and per
-        item with several labels (None where items have one label each). `samples` of a pandas frame keeps the
-        index of the rows.
+        Frames of the library of the data, polars for a file: one row per label, per contributor and per item
+        with several labels (None if items have one label each). `samples` of a pandas frame keeps its index.
     tables
-        Frames that only this task has, by name: `ranking`, `spans`, `boxes`, `tags`, `ordinal`.
+        Frames of structured tasks by name: `ranking`, `spans`, `boxes`, `tags`, `ordinal`.
     label_error_rate
         Estimated share of wrong labels: mean, low, high.
     disputed_share
-        Share of rows whose side cannot be decided; None where the result is not disputed.
+        Share of rows on the contradicting side; None if the result is not disputed.
     weighting, gate
         Weights and kept rows in the order of `samples`; the weighting rule that was applied, and its reason.
     evaluation
-        Error with equal weights and with these weights; None where it was not measured.
-    warnings
-        Sentences about the data.
+        Error with equal weights and with these weights; None if not measured.
+    notes, warnings
+        Sentences about inferred and excluded columns, and about problems of the data.
     """
 
     def __init__(
@@ -76,6 +75,7 @@ class Audit:
         self.disputed_share: float | None = record["disputed_share"]
         self.gate = Gate(**record["gate"])
         self.evaluation: dict[str, Any] | None = record["evaluation"]
+        self.notes: list[str] = list(record["notes"])
         self.warnings: list[str] = list(record["warnings"])
 
     @classmethod
@@ -208,6 +208,7 @@ class Audit:
             *([text.dispute] if text.dispute else []),
             *(f"{question}: {answer}" for question, answer in text.lines()),
             *weighting_sentences(self._result),
+            *(f"note: {note}" for note in self.notes),
             *(f"warning: {warning}" for warning in self.warnings),
         ]
         return "\n".join(lines)

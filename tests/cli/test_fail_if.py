@@ -23,6 +23,8 @@ PEOPLE = pl.DataFrame(
     {
         "contributor": ["eve", "dan", "ann"],
         "accuracy": [0.2, 0.55, 0.98],
+        "kept": [0, 4, 9],
+        "kept_share": [0.0, 0.4, 0.9],
         "verdict": ["contradicts the others", "inconclusive", "reliable"],
     }
 )
@@ -37,6 +39,8 @@ FOUND = SimpleNamespace(
         ("accuracy<0.6", ["accuracy of eve is 0.2 and dan is 0.55"]),
         ("accuracy <= 0.2", ["accuracy of eve is 0.2"]),
         ("accuracy<0.1", []),
+        ("kept_share<0.5", ["kept_share of eve is 0 and dan is 0.4"]),
+        ("kept<5", ["kept of eve is 0 and dan is 4"]),
         ("accuracy>0.97", ["accuracy of ann is 0.98"]),
         ("label_error_rate>10%", ["label_error_rate is 0.12"]),
         ("label_error_rate>=0.2 or flagged", ["flagged: eve"]),
@@ -74,6 +78,12 @@ def test_what_is_no_condition_is_one_sentence(text):
     assert "--fail-if" in str(refused.value)
 
 
+@pytest.mark.parametrize("text", ["kept<0.5", "kept<50%", "rows<0.5"])
+def test_a_share_of_a_count_is_refused(text):
+    with pytest.raises(AnmlError, match=r"is a number of rows, got .*; kept_share is the kept share"):
+        parse_condition(text)
+
+
 def test_a_misspelt_figure_is_suggested():
     with pytest.raises(
         AnmlError, match=r"unknown metric in --fail-if 'acuracy' \(did you mean 'accuracy'\?\)"
@@ -88,7 +98,7 @@ def test_a_figure_that_was_not_measured_says_how():
 
 def test_every_name_is_read():
     for name in (*CONTRIBUTOR_METRICS, *RUN_METRICS):
-        assert parse_condition(f"{name}<0.5")[0].name == name
+        assert parse_condition(f"{name}<2")[0].name == name
     assert [part.name for part in parse_condition(" or ".join(BOOLEAN_CONDITIONS))] == list(
         BOOLEAN_CONDITIONS
     )

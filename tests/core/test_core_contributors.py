@@ -18,6 +18,7 @@ class TestSums:
         found = contributor_summary(signals, weighting, np.array([0, 0, 1, 1]), ["ann", "bob"])
         np.testing.assert_array_equal(found["rows"], [2, 2])
         np.testing.assert_array_equal(found["kept"], [2, 0])
+        np.testing.assert_array_equal(found["kept_share"], [1, 0])
         np.testing.assert_allclose(found["mean_q"], [0.75, 0.25])
         np.testing.assert_allclose(found["mean_v"], [0.6, 0.2])
         np.testing.assert_allclose(found["row_share"], [0.5, 0.5])

@@ -66,7 +66,10 @@ def test_agree_is_the_share_of_labels_that_equal_the_consensus(result, frame):
 
 def test_consensus_is_written_and_not_hashed(result, tmp_path):
     files = write_run(tmp_path / "run", result, "audit", lambda folder: None)
-    assert "consensus.parquet" in files
+    assert {"consensus.parquet", "consensus.csv"} <= set(files)
+    table = pl.read_csv(tmp_path / "run" / "consensus.csv")
+    assert table.columns == result.consensus.columns
+    assert table["consensus_label"].to_list() == result.consensus["consensus_label"].to_list()
     assert pl.read_parquet(tmp_path / "run" / "consensus.parquet").equals(result.consensus)
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert "consensus.parquet" not in record["files"]

@@ -89,7 +89,7 @@ def test_the_first_week_and_the_second(typed, place):
     # One number everywhere.
     shown = json.loads(typed("relabel one --json"))
     count = shown["n_candidates"]
-    assert f"Consensus of 150 items in consensus.parquet, {count:,} in the review queue (p below 0.90" in out
+    assert f"Consensus of 150 items in consensus.csv, {count:,} in the review queue (p below 0.90" in out
     assert f"Review {count:,} items: " in out
     page = (place / "one" / "report.html").read_text()
     assert f"{count:,} items are in the review queue (p below 0.90" in page

@@ -46,7 +46,7 @@ def print_audit(result: AuditResult) -> None:
     if result.consensus is not None:
         items, queue = pluralise(result.consensus.height, "item"), result.queue.candidates
         open_ = f"{queue:,} in the review queue (p below {CLEAR_PROBABILITY:.2f} and not confirmed)"
-        say(f"Consensus of {items} in consensus.parquet, {open_}.")
+        say(f"Consensus of {items} in consensus.csv, {open_}.")
     if result.gold is not None:
         say(result.gold.sentence())
     for kind, all_said, style in (("note", result.notes, "dim"), ("warning", result.warnings, "yellow")):
@@ -59,7 +59,7 @@ _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "verdict": lambda row: str(row["verdict"]),
     "kappa": lambda row: f"{row['kappa']:z.2f}",
     "rows": lambda row: f"{row['rows']:,}",
-    "kept": lambda row: f"{row['kept'] / row['rows']:.0%}",
+    "kept": lambda row: f"{row['kept_share']:.0%}",
     "accuracy": lambda row: f"{row['accuracy']:.2f} [{row['accuracy_low']:.2f}-{row['accuracy_high']:.2f}]",
 }
 

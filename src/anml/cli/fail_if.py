@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Metrics of a contributor, metrics of the run, and conditions without a metric.
 CONTRIBUTOR_METRICS = (
     "accuracy", "accuracy_low", "accuracy_high", "kappa", "kappa_low", "kappa_high",
-    "model_agreement", "mean_q", "rows", "kept", "row_share", "weight_share",
+    "model_agreement", "mean_q", "rows", "kept", "kept_share", "row_share", "weight_share",
 )  # fmt: skip
 RUN_METRICS: dict[str, Callable[["AuditResult"], float | None]] = {
     "label_error_rate": lambda result: result.label_error_rate.mean,
@@ -55,6 +55,10 @@ def _part(text: str, whole: str) -> Check:
     if name not in (*CONTRIBUTOR_METRICS, *RUN_METRICS):
         raise UnknownNameError(
             "metric in --fail-if", name, (*CONTRIBUTOR_METRICS, *RUN_METRICS, *BOOLEAN_CONDITIONS)
+        )
+    if name in ("rows", "kept") and 0 < value < 1:
+        raise InputError(
+            f"{name} in --fail-if is a number of rows, got {whole!r}; kept_share is the kept share"
         )
     return Check(name, sign, value)
 

@@ -96,8 +96,9 @@ def contributor_summary(
     return {
         "contributor": names,
         "rows": rows,
-        "kept": np.bincount(codes, weighting.kept, groups).astype(np.int64),
+        "kept": (kept := np.bincount(codes, weighting.kept, groups).astype(np.int64)),
         **{f"mean_{name}": np.bincount(codes, getattr(signals, name), groups) / rows for name in SIGNALS},
+        "kept_share": kept / rows,
         "row_share": rows / rows.sum(),
         "weight_share": trained / trained.sum() if trained.sum() > 0 else np.full(groups, 1.0 / groups),
         "accuracy": quality,

@@ -191,7 +191,7 @@ def contributors_of(samples: Path, names: list[str], judged: ContributorEstimate
     whole = {"rows": rows.astype(np.int64), "kept": used.astype(np.int64)}
     frame = pl.DataFrame(
         {
-            "contributor": names, **whole, **means, "row_share": rows / rows.sum(),
+            "contributor": names, **whole, **means, "kept_share": used / rows, "row_share": rows / rows.sum(),
             "weight_share": weight / total if total > 0 else np.full(len(names), 1 / len(names)),
             "accuracy": judged.quality, "accuracy_low": judged.low, "accuracy_high": judged.high,
             **estimate_columns(judged), "model_agreement": pl.Series(agreed) / pl.Series(told),

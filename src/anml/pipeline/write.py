@@ -65,11 +65,13 @@ def write_run(
         else:
             # An engine wrote this folder, one file per slice.
             samples.rename(draft / "samples")
-        tables = {} if result.structured is None else result.structured.tables
-        for name, table in {"contributors": result.contributors, **tables}.items():
-            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
+        tables = {"contributors": result.contributors}
+        tables |= {} if result.structured is None else result.structured.tables
         if result.consensus is not None:
+            tables["consensus"] = result.consensus
             restore_types(result.consensus, result.kinds).write_parquet(draft / CONSENSUS_FILE)
+        for name, table in tables.items():
+            safe_for_spreadsheets(table).write_csv(draft / f"{name}.csv")
         extra(draft)
         hashed = (path for name in HASHED for path in sorted(draft.glob(name)))
         files = {path.relative_to(draft).as_posix(): sha256(path.read_bytes()) for path in hashed}

@@ -59,7 +59,8 @@ def _evidence(result: AuditResult) -> Facts:
     comparison, given = result.evaluation, result.signals_given
     facts = {
         "signals used": ", ".join(name.upper() if name == "t" else name for name in given),
-        "error rate": f"{error_rate_text(result)}, estimated without the true labels",
+        "error rate": f"{error_rate_text(result)}, estimated without test labels; bounds: labels that are "
+        "certainly wrong, and labels that all other information contradicts",
     }
     if {"v", "r"} & set(given):
         # The correlation of the gate, else the correlation of q and s = v r over all rows.
