@@ -120,7 +120,11 @@ class Target(NamedTuple):
 def _mixed(on: Target) -> tuple[Floats, Any]:
     """Obvious flips, a share of them replaced by subtle ones."""
     subtle = on.bad & (on.rng.uniform(size=len(on.y)) < on.setting.subtle)
-    obvious = attacks.offset_labels(on.y, on.bad & ~subtle, on.classes)
+    plain = on.bad & ~subtle
+    if on.setting.obvious == "offset":
+        obvious = attacks.offset_labels(on.y, plain, on.classes)
+    else:
+        obvious = attacks.flip_labels(on.y, plain, on.classes, on.rng)
     return on.x, np.where(subtle, attacks.lookalike_labels(on.x, on.y, subtle, on.classes), obvious)
 
 

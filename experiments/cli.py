@@ -50,7 +50,8 @@ def run_(
     names: Annotated[list[str] | None, arg("Experiments, or your TOML files.", metavar="NAME...")] = None,
     everything: Annotated[bool, opt("Run every experiment.", "--all")] = False,
     trials: Annotated[int | None, opt("Trials instead of the experiment's own number.")] = None,
-    seed: Annotated[int | None, opt("Seed instead of the experiment's own.")] = None,
+    seeds: Annotated[int | None, opt("Number of the experiment's seeds to use.")] = None,
+    seed: Annotated[int | None, opt("One seed instead of the experiment's own.")] = None,
     jobs: Annotated[int, opt("Processes; 0 takes one per core, or a few on a GPU.")] = 0,
     device: Annotated[str, opt("cpu, cuda, or auto: a GPU when there is one.")] = "auto",
     fresh: Annotated[bool, opt("Throw away earlier rows first.", "--fresh")] = False,
@@ -72,15 +73,15 @@ def run_(
     experiments = list(list_experiments().values()) if everything else find_experiments(names or [])
     if seed is not None:
         EXPERIMENT["seed"]("--seed", seed)
-        experiments = [replace(experiment, seed=seed) for experiment in experiments]
+        experiments = [replace(experiment, seed=seed, seeds=()) for experiment in experiments]
     for experiment in experiments:
         check_experiment(experiment)
     place = resolve_device(device)
     watched = sys.stderr.isatty() and not as_json
     with progress_shown(None if watched else False, bar_after=0.0) as progress:
         missing = run(
-            experiments, out, trials=trials, jobs=jobs or default_jobs(place), device=place, fresh=fresh,
-            command=" ".join(["python -m experiments", *sys.argv[1:]]), progress=progress,
+            experiments, out, trials=trials, seeds=seeds, jobs=jobs or default_jobs(place), device=place,
+            fresh=fresh, command=" ".join(["python -m experiments", *sys.argv[1:]]), progress=progress,
         )  # fmt: skip
     if not any(rows_file(experiment, out).exists() for experiment in experiments):
         wanted = ", ".join(dict.fromkeys(name for datasets in missing.values() for name in datasets))
@@ -143,17 +144,16 @@ def report_(
 
 def _print_entries(summary: dict[str, Any], experiments: list["Experiment"]) -> None:
     from experiments.layouts import laid_out, reading_guide
+    from experiments.report import trials_of
 
     chosen = {experiment.name: experiment for experiment in experiments}
     for entry in (each for each in summary["experiments"] if each["name"] in chosen):
         spec = chosen[entry["name"]]
-        trials = f"{entry['trials']} trial{'' if entry['trials'] == 1 else 's'}"
-        print(f"\n{entry['name']} ({trials}): {entry['title']}")
+        print(f"\n{entry['name']} ({trials_of(entry)}): {entry['title']}")
         if spec.tabled:
             print("\n".join(["", *reading_guide(spec), "", *laid_out(spec, entry), ""]))
         for claim in entry["claims"]:
-            word = {True: "holds", False: "FAILS", None: "unclear"}[claim["holds"]]
-            print(f"  {word:<8}{claim['text']}\n          {claim['detail']}")
+            print(f"  {claim['verdict']}: {claim['text']}\n    {claim['detail']}")
 
 
 def main() -> None:

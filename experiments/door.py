@@ -14,7 +14,7 @@ from experiments.statements import check_statements
 NUMERIC = ("diabetes", "friedman")
 ON_NUMBERS = ("shift", "bias", "noisy", "unit", "random")
 # Columns of the rows that are no metric, and words that mean something else beside an axis.
-RESERVED = ("trial", "method", "cell", "absent", "label", "implied")
+RESERVED = ("trial", "seed", "method", "cell", "absent", "label", "implied")
 
 
 def check_experiment(experiment: Experiment) -> None:

@@ -4,7 +4,8 @@ A reference is `method.metric`, with `@axis=value,…` where an axis does not st
 puts it; `*` is the row's own method, and an axis named nowhere stands at its first value. Every expression
 is worked out on the means over all trials and over all but one of them in turn (the same for all methods,
 which keeps pairs together): the jackknife. Of a mean or a difference of means that gives the t interval of
-paired trials itself, of any other figure one like it.
+paired trials itself, of any other figure one like it. A trial is one split of the data: whatever shares the
+split, in every condition and for every method, is excluded together.
 """
 
 import inspect
@@ -72,13 +73,23 @@ class Results:
     @cached_property
     def _vectors(self) -> dict[tuple[str, ...], pl.DataFrame]:
         by = [*self.axes, "method"]
-        parts = self.rows.sort("trial").partition_by(by, as_dict=True)
+        parts = self.rows.sort(self.units).partition_by(by, as_dict=True)
         return {tuple(str(k) for k in key): frame for key, frame in parts.items()}
+
+    @cached_property
+    def units(self) -> list[str]:
+        """Columns that name a trial: rows of one trial share a split and are excluded together."""
+        return [name for name in ("seed", "trial") if name in self.rows.columns]
+
+    @cached_property
+    def count(self) -> int:
+        """Number of trials, of all seeds."""
+        return self.rows.select(self.units).n_unique()
 
     @cached_property
     def weights(self) -> Floats:
         """Weights of trials: all alike first, then all but one, (1 + trials, trials)."""
-        trials = self.rows["trial"].n_unique()
+        trials = self.count
         but_one = (1 - np.eye(trials)) / max(trials - 1, 1)
         return np.vstack([np.full(trials, 1 / trials), but_one])
 
@@ -206,7 +217,9 @@ class Results:
             method = (
                 at["method"] if method == "*" else self._known("method", method, self.experiment.compared)
             )
-            metrics = [name for name in self.rows.columns if name not in ("trial", "method", *self.named)]
+            metrics = [
+                name for name in self.rows.columns if name not in ("seed", "trial", "method", *self.named)
+            ]
             one_of("metric", metric, [*metrics, *self.experiment.derived])
             for axis, value in conditions:
                 known = self.named[one_of("axis", axis, self.named)]

@@ -1,6 +1,7 @@
 """Run experiments: blocks of trials on one data set, kept as they finish, so that a run can go on."""
 
 import hashlib
+import itertools
 import multiprocessing
 import os
 import platform
@@ -68,20 +69,22 @@ def blocks_of(experiment: Experiment, have: Done | None = None) -> list[Block]:
     """Cut an experiment into blocks, and leave out of each the cells that have rows of all its trials."""
     have = have or set()
     blocks = []
-    for dataset in dict.fromkeys(setting.dataset for _, setting in experiment.conditions()):
-        cells = [cell for cell, _, _, _ in cells_of(experiment, dataset)]
+    datasets = dict.fromkeys(setting.dataset for _, setting in experiment.conditions())
+    for draw, dataset in itertools.product(experiment.draws, datasets):
+        cells = [cell for cell, _, _, _ in cells_of(draw, dataset)]
         for start in range(0, experiment.trials, experiment.chunk):
             stop = min(start + experiment.chunk, experiment.trials)
             open_ = {cell for cell in cells if any((cell, t) not in have for t in range(start, stop))}
             # Times of methods are compared with each other, so they are measured together.
             chosen = cells if open_ and experiment.timed else open_
-            blocks.append(Block(experiment, dataset, start, stop, frozenset(chosen)))
+            blocks.append(Block(draw, dataset, start, stop, frozenset(chosen)))
     return blocks
 
 
 def run(
     experiments: list[Experiment], out: Path, *, trials: int | None = None, jobs: int = 1,
-    device: str = "cpu", fresh: bool = False, command: str = "", progress: Progress | None = None,
+    seeds: int | None = None, device: str = "cpu", fresh: bool = False, command: str = "",
+    progress: Progress | None = None,
 ) -> dict[str, list[str]]:  # fmt: skip
     """Run experiments and write their rows under `out`; return the data sets each had to leave out.
 
@@ -90,6 +93,9 @@ def run(
     if trials is not None:
         EXPERIMENT["trials"]("the number of trials", trials)
         experiments = [replace(experiment, trials=trials) for experiment in experiments]
+    if seeds is not None:
+        as_integer("the number of seeds", seeds, 1)
+        experiments = [replace(experiment, seeds=experiment.seeds[:seeds]) for experiment in experiments]
     for experiment in experiments:
         check_runnable(experiment)
     as_integer("the number of processes", jobs, 1)

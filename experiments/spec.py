@@ -22,6 +22,7 @@ from experiments.fields import checked, count, error_context, listed, number, ta
 
 Key = tuple[tuple[str, str], ...]
 DRIFTS = ("none", "label", "feature")
+OBVIOUS = ("offset", "uniform")
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,14 @@ class Setting:
 
     `size` rows are drawn (0: all), `fraction` of the training part is used, and `best` of what is selected.
     A share `bad` of samples or contributors makes an `attack` (`experiments.cases.ATTACKS`): `pull` is how
-    far
-    aligned poison goes, `subtle` the share of look-alikes in `mixed`, `often` and `seldom` how often bad
+    far aligned poison goes, `subtle` the share of look-alikes in `mixed`, whose other flips are `obvious` by
+    a fixed offset or uniform over the wrong classes, `often` and `seldom` how often bad
     and other contributors err in `confused`. Credentials are a `scenario` (`experiments.cases.CREDENTIALS`),
     of which a share of the bad is `faked`. `contributors` hold the samples (0 makes every sample its own),
     attackers under so many `sybils`, the first part of their samples honest (`honest_first`). Things have
     so many `labels`, numbers that `scatter` by so many deviations. There are `periods`, the first `oldest`
-    units of age ago, with lambda_T `decay`. `profile` says how the scoring model is trained, `epochs`,
-    `batch` and `hidden` the final one.
+    units of age ago, with lambda_T `decay`. `profile` says how the scoring model is trained, unless it stops
+    at `scoring_epochs` or has a `scoring_batch`; `epochs`, `batch` and `hidden` are those of the final one.
     """
 
     dataset: str = checked("wine", text)
@@ -48,6 +49,7 @@ class Setting:
     attack: str = checked("flip", text)
     pull: float = checked(0.5, number(0, 1))
     subtle: float = checked(0.0, number(0, 1))
+    obvious: str = checked("offset", lambda name, value: one_of(name, text(name, value), OBVIOUS))
     often: float = checked(0.6, number(0, 1))
     seldom: float = checked(0.1, number(0, 1))
     scenario: str = checked("moderate", text)
@@ -64,6 +66,8 @@ class Setting:
     drift: str = checked("none", lambda name, value: one_of(name, text(name, value), DRIFTS))
     drift_rate: float = checked(0.0, number(0, inf))
     profile: str = checked("paper", text)
+    scoring_epochs: int = checked(0, count(0))
+    scoring_batch: int = checked(0, count(0))
     epochs: int = checked(500, count(0))
     batch: int = checked(200, count(1))
     hidden: tuple[int, ...] = checked((64, 32), listed(count(1), empty=False))
@@ -73,13 +77,17 @@ class Setting:
 class Experiment:
     """One table: settings, what varies, the methods compared, the paper's numbers and its claims.
 
+    `trials` are run with the `seed`, or with each of several `seeds`; claims pool all of them.
     `vary` maps an axis to its values: plain values for an axis that is a field of `Setting`, tables with a
     `label` and several fields for any other. `derived` and `claims` are expressions as data (see
     `experiments.expressions`). `kind` names what makes the rows, in `experiments.kinds.KINDS`, and `peers`
     are methods beside the recipes, in its `PEERS`. `tabled` experiments print a table of each metric when
     they are run. `columns` names what the page shows, `metric` or `method.metric`; the first metric and what
-    the paper prints where it is empty. Values of the axes `across` become columns there. In `notes`, and in
-    `why` of a claim, `{method.metric@axis=value}` is a figure from the rows.
+    the paper prints where it is empty. Values of the axes `across` become columns there. The `headline` is
+    the main figure beside the paper's, the text of the claim it stands for, and a short reason
+    (`experiments.claims.evaluate_headline`); `effects` are figures of the paper's abstract; `findings`,
+    written like `notes`, say what the paper does not. In these, and in `why` of a claim,
+    `{method.metric@axis=value}` is a figure from the rows.
     """
 
     name: str
@@ -88,6 +96,7 @@ class Experiment:
     trials: int = checked(30, count(1, fields.MAX_TRIALS))
     chunk: int = checked(10, count(1, fields.MAX_TRIALS))
     seed: int = checked(0, count(0, 2**63 - 1))
+    seeds: tuple[int, ...] = checked((), listed(count(0, 2**63 - 1)))
     timed: bool = checked(False, fields.flag)
     setting: Setting = field(default_factory=Setting, metadata={"check": table})
     vary: Mapping[str, list[Any]] = checked(dict, table)
@@ -96,12 +105,20 @@ class Experiment:
     derived: Mapping[str, Any] = checked(dict, table)
     paper: tuple[Mapping[str, Any], ...] = checked((), listed(table))
     claims: tuple[Mapping[str, Any], ...] = checked((), listed(table))
+    headline: Mapping[str, Any] = checked(dict, table)
+    effects: tuple[Mapping[str, Any], ...] = checked((), listed(table))
+    findings: tuple[str, ...] = checked((), listed(text))
     notes: tuple[str, ...] = checked((), listed(text))
     kind: str = checked("simulated", text)
     peers: tuple[str, ...] = checked((), listed(text))
     tabled: bool = checked(False, fields.flag)
     columns: tuple[str, ...] = checked((), listed(text))
     across: tuple[str, ...] = checked(("method",), listed(text))
+
+    @property
+    def draws(self) -> list["Experiment"]:
+        """The experiment with each of its seeds alone."""
+        return [replace(self, seed=seed, seeds=()) for seed in self.seeds or (self.seed,)]
 
     @property
     def compared(self) -> list[str]:
@@ -152,6 +169,9 @@ def parse(name: str, table: Mapping[str, Any]) -> Experiment:
         values = {key: EXPERIMENT[key](key, value) for key, value in table.items()}
         values["setting"] = Setting(**settings("setting", values.get("setting", {})))
         values["methods"] = fields.methods(values.get("methods", ["uniform", "krum", "softmax"]))
+        if values.get("seeds"):
+            fields.require_unique("seeds", tuple(map(str, values["seeds"])))
+            values["seed"] = values["seeds"][0]
         values["vary"] = {axis: _axis(axis, given) for axis, given in values.get("vary", {}).items()}
         values.setdefault(
             "metrics", tuple(report_texts("first").get(values.get("kind", ""), Experiment.metrics))

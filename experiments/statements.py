@@ -3,7 +3,7 @@
 Their forms are those of `experiments.expressions` and `experiments.claims`, which work them out on rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from experiments.claims import (
     REGIONS,
     SEPARATE_GROUPS,
     evaluate_claim,
+    evaluate_effect,
 )
 from experiments.expressions import Results, split
 from experiments.fields import a_number, error_context, flag, listed, number, table, text
@@ -45,11 +46,18 @@ def check_statements(experiment: Experiment, metrics: list[str]) -> None:
         own = {} if expression.get("once") else {"method": next(iter(experiment.compared), "")}
         with error_context(f"derived.{name}"):
             results.value(expression, own)
-    if experiment.claims and experiment.trials < LEAST_TRIALS:
+    if experiment.claims and experiment.trials * len(experiment.draws) < LEAST_TRIALS:
         raise InputError(f"claims need at least {LEAST_TRIALS} trials, got {experiment.trials}")
-    for place, note in enumerate(experiment.notes, start=1):
-        with error_context(f"note {place}"):
-            results.said(note)
+    if experiment.headline:
+        with error_context("headline"):
+            check_headline(experiment.headline, results)
+    for place, effect in enumerate(experiment.effects, start=1):
+        with error_context(f"effect {place}"):
+            check_effect(effect, results)
+    for what, sentences in (("note", experiment.notes), ("finding", experiment.findings)):
+        for place, sentence in enumerate(sentences, start=1):
+            with error_context(f"{what} {place}"):
+                results.said(sentence)
     for place, claim in enumerate(experiment.claims, start=1):
         with error_context(f"claim {place}"):
             check_claim(claim, results)
@@ -101,6 +109,7 @@ def check_claim(claim: Mapping[str, Any], results: Results) -> None:
             sound(key, claim[key])
     one_of("cause", claim.get("cause", ""), CAUSES)
     one_of("apart", claim.get("apart", ""), ("", *SEPARATE_GROUPS))
+    one_of("ahead", claim.get("ahead", ""), ("", "below", "above"))
     number(0, 1, open_low=True)("p", claim.get("p", LEVEL))
     [form] = forms
     _margin(form, claim)
@@ -113,6 +122,32 @@ def check_claim(claim: Mapping[str, Any], results: Results) -> None:
     for place, term in enumerate(terms[first_number:], start=first_number):
         a_number(f"{form}[{place}]", term)
     evaluate_claim(claim, results)
+
+
+# Keys of a headline, and how many words its reason may have.
+EFFECT, HEADLINE, MOST_WORDS = ("name", "figure", "where", "paper"), ("claim", "reason"), 8
+
+
+def check_headline(headline: Mapping[str, Any], results: Results) -> None:
+    """Check the main figure of an experiment: what it is, the paper's, the claim it stands for, a reason."""
+    check_effect(headline, results, HEADLINE)
+    for key in HEADLINE:
+        text(key, headline.get(key))
+    one_of("claim", headline["claim"], [claim["text"] for claim in results.experiment.claims])
+    if len(headline["reason"].split()) > MOST_WORDS:
+        raise InputError(f"the reason has more than {MOST_WORDS} words: {headline['reason']!r}")
+
+
+def check_effect(effect: Mapping[str, Any], results: Results, more: Sequence[str] = ()) -> None:
+    """Check a figure of the paper beside ours: its name, its expression, the printed number or range."""
+    for key in effect:
+        one_of("key", key, (*EFFECT, *more))
+    text("name", effect.get("name"))
+    printed = effect.get("paper")
+    for place, each in enumerate(printed if isinstance(printed, list) else [printed]):
+        a_number(f"paper[{place}]", each)
+    table("where", effect.get("where", {}))
+    evaluate_effect(effect, results)
 
 
 def _margin(form: str, claim: Mapping[str, Any]) -> None:

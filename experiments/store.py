@@ -153,14 +153,18 @@ def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     frames = [frame for path in files if path.exists() and _has_cells(frame := _read(path, pl.read_parquet))]
     if not frames:
         return None
-    named = [{"cell": cell, **dict(key), "method": method} for cell, key, _, method in cells_of(experiment)]
+    named = [
+        {"cell": cell, "seed": draw.seed, **dict(key), "method": method}
+        for draw in experiment.draws
+        for cell, key, _, method in cells_of(draw)
+    ]
     today = pl.DataFrame(named).with_row_index("order")
     rows = pl.concat(frames, how="diagonal_relaxed")
     rows = rows.unique(["cell", "trial"], keep="last", maintain_order=True)
-    labels = [name for name in rows.columns if name in {*experiment.axes, "method"}]
+    labels = [name for name in rows.columns if name in {"seed", *experiment.axes, "method"}]
     # Two conditions may be one setting under two labels: each has the rows.
-    found = today.join(rows.drop(labels), on="cell", how="inner").sort("trial", "order").drop("order")
-    first = ["trial", *experiment.axes, "method"]
+    found = today.join(rows.drop(labels), on="cell", how="inner").sort("seed", "trial", "order").drop("order")
+    first = ["seed", "trial", *experiment.axes, "method"]
     return found.select(*first, pl.exclude(*first, "cell"), "cell") if len(found) else None
 
 
@@ -207,9 +211,8 @@ def complete_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     entry = read_record(folder)["experiments"].get(experiment.name, {})
     left_out = entry.get("left_out", [])
     cells = sum(setting.dataset not in left_out for _, _, setting, _ in cells_of(experiment))
-    per_trial = rows.group_by("trial").len().filter(pl.col("len") == cells)["trial"]
     limit = entry.get("trials", experiment.trials)
-    whole = rows.filter(pl.col("trial").is_in(per_trial.implode()) & (pl.col("trial") < limit))
+    whole = rows.filter((pl.len().over("seed", "trial") == cells) & (pl.col("trial") < limit))
     if "absent" in whole.columns:
         whole = whole.filter(pl.col("absent").is_null()).drop("absent")
     return whole.drop("cell") if len(whole) else None

@@ -3,22 +3,28 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anml.core.errors import InputError
 from anml.core.stats import mean_interval
-from experiments.claims import EXPECTED_BY_CHANCE, evaluate_claim, is_close_to_paper
+from experiments.claims import (
+    VERDICTS,
+    evaluate_claim,
+    evaluate_effect,
+    evaluate_headline,
+    is_close_to_paper,
+    near_limit,
+)
 from experiments.expressions import NoRowsError, Results, interval
 from experiments.spec import Experiment, label_of, list_experiments
 from experiments.store import complete_rows, read_record, rows_file
 
+# The axis of readings of what the paper leaves open.
+READING = "reading"
 UNKNOWN = "a version that was not recorded"
-# Where rows of other seeds lie, in a folder of results: each in a folder named by its seed.
-SEEDS = "seeds"
 
 
 def load_results(experiment: Experiment, folder: Path) -> Results | None:
@@ -36,33 +42,25 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
         results = load_results(experiment, folder)
         if results is not None:
             made_by = record.get(experiment.name, {}).get("version", UNKNOWN)
-            entries.append({**describe(results), "version": made_by, "seeds": _held(experiment, folder)})
+            entries.append({**describe(results), "version": made_by})
         elif rows_file(experiment, folder).exists():
             stale.append(experiment.name)
     if not entries and not stale:
         raise InputError(f"there are no rows under {folder}; use `python -m experiments run`")
-    counted = [claim for entry in entries for claim in entry["claims"] if not claim["apart"]]
+    claims = [claim for entry in entries for claim in entry["claims"]]
     return {
         "experiments": entries,
         "stale": stale,
-        "claims_total": len(counted),
-        "claims_held": held_of(counted),
-        "claims_untold": sum(claim["holds"] is None for claim in counted),
-        "claims_by_chance": round(EXPECTED_BY_CHANCE * len(counted), 1),
-        "claims_apart": dict(Counter(c["apart"] for entry in entries for c in entry["claims"] if c["apart"])),
+        **{name: [each for entry in entries for each in entry.pop(name)] for name in ("effects", "findings")},
+        "claims": count_verdicts(claims),
+        "claims_apart": dict(Counter(claim["apart"] for claim in claims if claim["apart"])),
     }
 
 
-def _held(experiment: Experiment, folder: Path) -> dict[str, int]:
-    """Count the claims that hold with the rows of every other seed."""
-    places = sorted(path for path in (folder / SEEDS).glob("*") if path.name.isdigit())
-    rows = {place.name: load_results(replace(experiment, seed=int(place.name)), place) for place in places}
-    return {seed: held_of(describe(each)["claims"]) for seed, each in rows.items() if each is not None}
-
-
-def held_of(claims: list[dict[str, Any]]) -> int:
-    """Count the claims that hold, without separate ones."""
-    return sum(claim["holds"] is True for claim in claims if not claim["apart"])
+def count_verdicts(claims: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Number of claims in each of the four groups, without those that are counted apart."""
+    found = Counter(claim["verdict"] for claim in claims if not claim["apart"])
+    return {verdict: found[verdict] for verdict in reversed(VERDICTS)}
 
 
 def describe(results: Results) -> dict[str, Any]:
@@ -74,20 +72,32 @@ def describe(results: Results) -> dict[str, Any]:
             claims.append(evaluate_claim(claim, results))
         except NoRowsError:  # about a data set that was left out
             unchecked.append(claim["text"])
-    notes = []
-    for note in results.experiment.notes:
-        with suppress(NoRowsError):  # what is about rows that are not there is not said
-            notes.append(results.said(note))
+    experiment = results.experiment
+    headlines = [experiment.headline] if experiment.headline else []
     return {
         "name": results.experiment.name,
         "title": results.experiment.title,
-        "trials": results.rows["trial"].n_unique(),
+        "trials": results.count,
+        "seeds": results.rows["seed"].n_unique() if "seed" in results.rows.columns else 1,
         "rows": rows,
         "claims": claims,
         "unchecked": unchecked,
-        "notes": notes,
+        "notes": _known(results.said, experiment.notes),
+        "findings": _known(results.said, experiment.findings),
+        "effects": _known(lambda effect: evaluate_effect(effect, results), experiment.effects),
         "closeness": _closeness(rows),
+        "readings": _readings(experiment, rows),
+        "headline": next(iter(_known(lambda each: evaluate_headline(each, results), headlines)), None),
     }
+
+
+def _known(evaluate: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
+    """Evaluate all that has rows."""
+    results = []
+    for each in given:
+        with suppress(NoRowsError):
+            results.append(evaluate(each))
+    return results
 
 
 def known_experiments(room: str = "paper", more: Sequence[Experiment] = ()) -> dict[str, Experiment]:
@@ -156,15 +166,37 @@ def _matches(experiment: Experiment, printed: Any, key: dict[str, str]) -> bool:
     return {**wanted, "method": printed.get("method")} == key
 
 
-def _closeness(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Of every metric that the paper prints: how many cells, and how many are near."""
-    found: dict[str, dict[str, int]] = {}
+def _closeness(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Of every metric that the paper prints: number of cells, of near ones, and the mean distance."""
+    found: dict[str, dict[str, float]] = {}
     for row in rows:
         if row["paper"] is not None and row["ours"] is not None:
-            of = found.setdefault(row["metric"], {"cells": 0, "near": 0})
+            of = found.setdefault(row["metric"], {"cells": 0, "near": 0, "distance": 0.0})
             of["cells"] += 1
             of["near"] += is_close_to_paper(row["metric"], row["ours"], row["paper"])
-    return found
+            of["distance"] += abs(row["ours"] - row["paper"])
+    return {
+        metric: {**of, "distance": round(of["distance"] / of["cells"], 6)} for metric, of in found.items()
+    }
+
+
+def _readings(experiment: Experiment, rows: list[dict[str, Any]]) -> dict[str, float]:
+    """For each reading of what the paper leaves open: mean distance of its cells in units of what is near.
+
+    The paper's cells stand beside the first reading; those of the others are the same cells otherwise.
+    """
+    if READING not in experiment.vary:
+        return {}
+    ours = {(row["metric"], *row["key"].values()): row["ours"] for row in rows}
+    far: dict[str, list[float]] = {}
+    for label in map(label_of, experiment.vary[READING]):
+        for row in (each for each in rows if each["paper"] is not None and each["key"]):
+            value = ours.get((row["metric"], *{**row["key"], READING: label}.values()))
+            if value is not None:
+                far.setdefault(label, []).append(
+                    abs(value - row["paper"]) / near_limit(row["metric"], row["paper"])
+                )
+    return {label: round(sum(each) / len(each), 6) for label, each in far.items()}
 
 
 def _finite(value: float) -> float | None:

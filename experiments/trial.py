@@ -147,19 +147,21 @@ def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) 
 
 def score_cases(cases: Sequence[tuple[Setting, MethodInput]], device: str, clock: Clock) -> list[TrialScores]:
     """Q of every case; cases with the same data are scored once."""
-    names = [(digest(seen.x, seen.y), seen.seed, setting.profile) for setting, seen in cases]
+    how = [(setting.profile, setting.scoring_epochs, setting.scoring_batch) for setting, _ in cases]
+    names = [(digest(seen.x, seen.y), seen.seed, each) for (_, seen), each in zip(cases, how, strict=True)]
     first = {name: seen for name, (_, seen) in zip(names, cases, strict=True)}
-    jobs: dict[tuple[str, int, str], Job] = {}
+    jobs: dict[Any, Job] = {}
     for name, seen in first.items():
-        profile = PROFILES[name[2]]
+        chosen, epochs, batch = name[2]
+        profile = PROFILES[chosen]
         if profile.epochs is not None:
-            every = np.arange(len(seen.y))
-            jobs[name] = Job(seen, every, profile.epochs, profile.batch or 200, profile.hidden)
+            every, batch = np.arange(len(seen.y)), batch or profile.batch or 200
+            jobs[name] = Job(seen, every, epochs or profile.epochs, batch, profile.hidden)
     networks = dict(zip(jobs, train_in_batches(list(jobs.values()), device, clock, "scoring_s"), strict=True))
     known = {
-        name: clock("krum_s", partial(_krum, jobs[name], networks[name], name[2], device))
+        name: clock("krum_s", partial(_krum, jobs[name], networks[name], name[2][0], device))
         if name in jobs
-        else _early_stopped(seen, name[2], device)
+        else _early_stopped(seen, name[2][0], device)
         for name, seen in first.items()
     }
     return [known[name] for name in names]

@@ -13,4 +13,4 @@ def tiny(experiment: Experiment, trials: int = 2) -> Experiment:
     }
     size = 150 if experiment.setting.dataset in ("digits", "adult") else experiment.setting.size
     setting = replace(experiment.setting, epochs=min(experiment.setting.epochs, 3), size=size)
-    return replace(experiment, trials=trials, chunk=trials, setting=setting, vary=vary)
+    return replace(experiment, trials=trials, seeds=(), chunk=trials, setting=setting, vary=vary)

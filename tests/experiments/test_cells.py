@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 EVERY = {**list_experiments(), **list_experiments("beyond"), **list_experiments("field")}
 # A value of each field that is not the default.
 OTHER = {
+    "obvious": "uniform", "scoring_epochs": 20, "scoring_batch": 50,
     "dataset": "digits", "size": 10, "fraction": 0.5, "best": 0.5, "bad": 0.1, "attack": "mixed", "pull": 0.1,
     "subtle": 0.1, "often": 0.1, "seldom": 0.2, "scenario": "high", "correlation": 0.1, "faked": 0.1,
     "contributors": 3, "sybils": 2, "honest_first": 0.1, "labels": 2, "scatter": 0.1, "periods": 2,

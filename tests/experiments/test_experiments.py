@@ -8,6 +8,7 @@ import pytest
 from lab_tiny import tiny
 
 from experiments.cells import VERSIONS
+from experiments.claims import BETTER, FAILS, HOLDS, OPEN
 from experiments.report import write_report
 from experiments.runner import run
 from experiments.spec import list_experiments
@@ -64,9 +65,9 @@ def test_experiment(name, tmp_path):
     [entry] = summary["experiments"]
     assert entry["trials"] == 2
     assert len(entry["claims"]) == len(experiment.claims)
-    assert summary["claims_total"] == sum("apart" not in claim for claim in experiment.claims)
     # Two trials tell nothing.
-    assert summary["claims_untold"] == summary["claims_total"]
+    counted = sum("apart" not in claim for claim in experiment.claims)
+    assert summary["claims"] == {HOLDS: 0, BETTER: 0, OPEN: counted, FAILS: 0}
     assert all(claim["text"] and claim["detail"] for claim in entry["claims"])
     # Every number of the paper stands beside one of ours: none is misspelt, none is lost.
     keys = {*experiment.vary, "method", "implied"}
@@ -81,11 +82,11 @@ def test_figures_and_page_come_from_the_rows(tmp_path):
     run(experiments, tmp_path)
     written = {path.name for path in write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)}
     figures = {"detectability.svg"}
-    assert written == {"summary.json", "paper.md", *figures}
+    assert written == {"summary.json", "paper.md", *(f"{name}.md" for name in names), *figures}
     page = (tmp_path / "docs" / "paper.md").read_text()
     for name in names:
-        assert f"## {name}" in page
-    assert "../figures/detectability.svg" in page
+        assert f"| [{name}](paper/{name}.md)" in page
+    assert "../../figures/detectability.svg" in (tmp_path / "docs" / "paper" / "detectability.md").read_text()
     before = (tmp_path / "figures" / "detectability.svg").read_bytes()
     write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)
     assert (tmp_path / "figures" / "detectability.svg").read_bytes() == before

@@ -61,15 +61,23 @@ def test_run_a_file_of_my_own_and_report(tmp_path, monkeypatch, capsys):
     assert typed_here(monkeypatch, "run", "mine.toml", "--out", "out", "--jobs", "1", "--json") == 0
     summary = json.loads(capsys.readouterr().out)
     [entry] = summary["experiments"]
-    assert (entry["name"], entry["trials"], summary["claims_total"]) == ("mine", 10, 1)
+    assert (entry["name"], entry["trials"], sum(summary["claims"].values())) == ("mine", 10, 1)
     assert summary["left_out"] == {}
-    # Another seed is another draw, and its rows lie where the report looks for them.
-    other = ("run", "mine.toml", "--seed", "1", "--out", "out/seeds/1", "--jobs", "1", "--json")
-    assert typed_here(monkeypatch, *other) == 0
+    # Another seed is another draw; with both, the first one's rows are not made again, and all are pooled.
+    assert (
+        typed_here(monkeypatch, "run", "mine.toml", "--seed", "1", "--out", "other", "--jobs", "1", "--json")
+        == 0
+    )
     again = json.loads(capsys.readouterr().out)
     assert again["experiments"][0]["rows"] != entry["rows"]
+    (tmp_path / "mine.toml").write_text("seeds = [0, 1]\n" + MINE)
+    assert typed_here(monkeypatch, "run", "mine.toml", "--out", "out", "--jobs", "1", "--json") == 0
+    [both] = json.loads(capsys.readouterr().out)["experiments"]
+    assert (both["trials"], both["seeds"]) == (20, 2)
+    means = [each["rows"][0]["ours"] for each in (entry, again["experiments"][0], both)]
+    assert means[2] == pytest.approx((means[0] + means[1]) / 2, abs=1e-5)
     assert typed_here(monkeypatch, "report", "out") == 0
-    assert " over 2 seeds)" in (tmp_path / "out" / "report.md").read_text()
+    assert "20 trials, 2 seeds" in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_five_lines_are_enough_for_a_table_and_a_page(tmp_path, monkeypatch, capsys):
@@ -122,8 +130,9 @@ def test_report_writes_a_page(tmp_path, monkeypatch, capsys):
             main()
         assert stopped.value.code == 0
     printed = capsys.readouterr().out
-    assert json.loads(printed[printed.index('{\n "written"') :])["written"][-1] == "page.md"
-    assert "## selection" in (tmp_path / "page.md").read_text()
+    written = json.loads(printed[printed.index('{\n "written"') :])["written"]
+    assert written[-2:] == ["page.md", "page/selection.md"]
+    assert "[selection](page/selection.md)" in (tmp_path / "page.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def test_rows_that_are_kept_are_known_done_and_complete(tmp_path):
     found = known_rows(experiment, tmp_path)
     assert len(found) == 8
     assert finished_trials(found) == {(cell, trial) for cell, *_ in cells_of(experiment) for trial in (0, 1)}
-    assert complete_rows(experiment, tmp_path).columns == ["trial", "bad", "method", "error"]
+    columns = ["seed", "trial", "bad", "method", "error"]
+    assert complete_rows(experiment, tmp_path).columns == columns
 
 
 def test_rows_stand_in_the_order_of_the_file_whatever_block_came_first(tmp_path):

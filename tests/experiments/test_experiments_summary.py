@@ -7,6 +7,7 @@ import pytest
 
 from anml.core.errors import InputError
 from experiments.cells import cells_of
+from experiments.claims import BETTER, FAILS, HOLDS, OPEN
 from experiments.expressions import Results
 from experiments.spec import list_experiments, parse
 from experiments.store import join_parts, keep_part
@@ -83,16 +84,16 @@ def test_derived_figures_are_of_the_methods_they_name_or_once_for_all():
 def test_closeness_counts_cells_of_every_metric_that_the_paper_prints():
     """krum at 0.3 is 18 of 12.4, uniform at 0.1 24 of 30: far; the mean of krum is 15 of 10, too."""
     assert describe(results())["closeness"] == {
-        "error": {"cells": 2, "near": 0},
-        "whole": {"cells": 1, "near": 0},
+        "error": {"cells": 2, "near": 0, "distance": pytest.approx(5.8)},
+        "whole": {"cells": 1, "near": 0, "distance": 5},
     }
     near = describe(results(paper=[{"bad": 0.3, "method": "krum", "error": 21}]))["closeness"]
-    assert near == {"error": {"cells": 1, "near": 1}}
+    assert near == {"error": {"cells": 1, "near": 1, "distance": 3}}
 
 
 def test_claims_are_checked_and_those_about_missing_rows_are_named():
     entry = describe(results())
-    assert [claim["holds"] for claim in entry["claims"]] == [True, False, False, None]
+    assert [claim["verdict"] for claim in entry["claims"]] == [HOLDS, FAILS, FAILS, OPEN]
     assert entry["unchecked"] == []
     # A sentence about a place without rows is not said.
     assert entry["notes"] == ["krum makes 18 errors"]
@@ -114,23 +115,37 @@ def folder(tmp_path):
 
 def test_a_summary_counts_the_papers_claims_and_not_ours(folder):
     summary = write_summary(folder, [results().experiment], "own")
-    assert (summary["claims_total"], summary["claims_held"], summary["stale"]) == (3, 1, [])
-    assert (summary["claims_untold"], summary["claims_apart"]) == (1, {"ours": 1})
-    # Of three claims that are just false each holds once in forty.
-    assert summary["claims_by_chance"] == 0.1
-    assert summary["experiments"][0]["seeds"] == {}
+    assert summary["claims"] == {HOLDS: 1, BETTER: 0, OPEN: 1, FAILS: 1}
+    assert (summary["claims_apart"], summary["stale"]) == ({"ours": 1}, [])
     assert json.loads((folder / "summary.json").read_text()) == summary
 
 
-def test_claims_are_counted_for_every_seed_that_has_rows(folder):
-    for seed, times in ((1, 1.0), (2, 0.1)):
-        other = parse("x", {**TABLE, "seed": seed})
-        rows = [{**r, "error": r["error"] * times} for r in results().rows.iter_rows(named=True)]
-        keep_part(other, folder / "seeds" / str(seed), "a", rows, set())
-        join_parts(other, folder / "seeds" / str(seed))
+def test_rows_of_all_seeds_are_pooled(folder):
+    """Errors of seed 1 are twice those of seed 0: 12 and 24 of krum at 0.1."""
+    both = parse("x", {**TABLE, "seeds": [0, 1]})
+    rows = [{**r, "error": 2 * r["error"]} for r in results().rows.iter_rows(named=True)]
+    keep_part(both.draws[1], folder, "b", rows, set())
+    join_parts(both, folder)
+    (entry,) = write_summary(folder, [both], "own")["experiments"]
+    assert (entry["trials"], entry["seeds"]) == (24, 2)
+    assert row(entry, "error", bad="0.1", method="krum")["ours"] == 18
+    # One seed of the two alone is what it was.
     (entry,) = write_summary(folder, [results().experiment], "own")["experiments"]
-    # A tenth of the errors: also "krum is at most 1" cannot be told any more, and "krum is 12" is false.
-    assert entry["seeds"] == {"1": 1, "2": 1}
+    assert (entry["trials"], entry["seeds"]) == (12, 1)
+    assert row(entry, "error", bad="0.1", method="krum")["ours"] == 12
+
+
+def test_distances_of_readings_are_in_units_of_what_is_near():
+    """krum is 12 at the first reading and 18 at the second; 15 is printed, and 3 points are near."""
+    axis = [{"label": "one", "bad": 0.1}, {"label": "two", "bad": 0.3}]
+    table = {**TABLE, "vary": {"reading": axis}, "derived": {}, "claims": [], "notes": [],
+             "paper": [{"method": "krum", "error": 15}, {"method": "uniform", "error": 24}]}  # fmt: skip
+    rows = results().rows.rename({"bad": "reading"})
+    rows = rows.with_columns(pl.col("reading").replace({"0.1": "one", "0.3": "two"}))
+    entry = describe(Results(parse("x", table), rows))
+    # uniform is 24 and 36.
+    assert entry["readings"] == {"one": pytest.approx((1 + 0) / 2), "two": pytest.approx((1 + 4) / 2)}
+    assert describe(results())["readings"] == {}
 
 
 def test_rows_of_other_settings_are_stale_and_no_rows_an_error(folder, tmp_path):

@@ -57,6 +57,26 @@ def test_obvious_flips_add_five_and_subtle_ones_do_not():
     assert (subtle.seen.y[subtle.truth.bad] != (truth[subtle.truth.bad] + 5) % 10).mean() > 0.8
 
 
+def test_obvious_flips_may_be_uniform_over_wrong_classes():
+    case = make_case(Setting(dataset="digits", attack="mixed", obvious="uniform"), 0, 0)
+    truth = make_case(Setting(dataset="digits", bad=0.0), 0, 0).seen.y
+    offset = (case.seen.y - truth)[case.truth.bad] % 10
+    assert set(offset) == set(range(1, 10))
+
+
+def test_the_scoring_model_may_stop_earlier_and_sees_larger_batches():
+    """On Breast Cancer 20 epochs leave q of flipped labels lower than 200 do, and batches change q."""
+    settings = [{}, {"scoring_epochs": 20}, {"scoring_batch": 398}]
+    table = {"title": "s", "setting": {"dataset": "breast-cancer", "epochs": 0}, "methods": ["krum"]}
+    precision = []
+    for setting in settings:
+        experiment = parse("s", {**table, "setting": {**table["setting"], **setting}})
+        rows = run_block(experiment, range(4), "breast-cancer")
+        precision.append(np.mean([row["precision"] for row in rows]))
+    assert precision[1] > precision[0] + 2
+    assert precision[2] != precision[0]
+
+
 def test_sybils_and_turncoats():
     plain = make_case(Setting(contributors=10), 0, 0)
     sybils = make_case(Setting(contributors=10, sybils=10), 0, 0)

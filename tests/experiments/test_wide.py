@@ -3,11 +3,11 @@
 import pytest
 
 from anml.core.errors import AnmlError
-from experiments.claims import CAUSES
+from experiments.claims import CAUSES, FAILS, HOLDS, OPEN
 from experiments.door import check_experiment
-from experiments.report import page_of
+from experiments.report import pages_of
 from experiments.spec import list_experiments, parse
-from experiments.summary import UNKNOWN
+from experiments.summary import UNKNOWN, count_verdicts
 from experiments.tables import cell, wide_table
 
 pytestmark = pytest.mark.slow
@@ -96,27 +96,32 @@ def test_every_cause_and_column_of_our_experiments_is_known(room):
 
 def test_failures_stand_under_their_cause(tmp_path):
     claims = [
-        {"text": "it is so", "holds": True, "detail": "1", "why": "", "apart": "", "cause": "small"},
-        {"text": "it is not", "holds": False, "detail": "2 < 3", "why": "So.", "apart": "", "cause": "few"},
-        {"text": "nor this", "holds": False, "detail": "4", "why": "", "apart": "", "cause": ""},
-        {"text": "nor that", "holds": False, "detail": "5", "why": "", "apart": "implied", "cause": ""},
-        {"text": "perhaps", "holds": None, "detail": "6", "why": "", "apart": "", "cause": ""},
+        {"text": "it is so", "verdict": HOLDS, "detail": "1", "why": "", "apart": "", "cause": "small"},
+        {"text": "it is not", "verdict": FAILS, "detail": "2 < 3", "why": "So.", "apart": "", "cause": "few"},
+        {"text": "nor this", "verdict": FAILS, "detail": "4", "why": "", "apart": "", "cause": ""},
+        {"text": "nor that", "verdict": FAILS, "detail": "5", "why": "", "apart": "implied", "cause": ""},
+        {"text": "perhaps", "verdict": OPEN, "detail": "6", "why": "", "apart": "", "cause": ""},
     ]  # fmt: skip
     claims = [{**claim, "asks": "at most 1", "limit": "before"} for claim in claims]
     entry = {"name": "mine", "title": "Mine", "trials": 12, "rows": [], "claims": claims, "closeness": {},
-             "seeds": {"1": 0, "2": 2}, "notes": [], "version": UNKNOWN}  # fmt: skip
+             "seeds": 1, "notes": [], "readings": {}, "version": UNKNOWN}  # fmt: skip
     specs = [parse(name, {"title": "Mine"}) for name in ("mine", "plain")]
-    summary = {"experiments": [entry], "stale": [], "claims_held": 1, "claims_total": 4, "claims_untold": 1,
-               "claims_by_chance": 0.1, "claims_apart": {"implied": 1}}  # fmt: skip
-    page = page_of(tmp_path, tmp_path / "report.md", summary, set(), specs, "own")
-    assert "Of 4 claims 1 hold (0 to 2 of 4 over 3 seeds), 2 do not, and for 1 the rows cannot tell." in page
-    assert "Counted apart: 1 implied by another claim." in page
-    two = {**summary, "experiments": [entry, {**entry, "name": "plain", "seeds": {}}]}
-    page_of_two = page_of(tmp_path, tmp_path / "report.md", two, set(), specs, "own")
-    [mine, plain] = [line for line in page_of_two.splitlines() if line.startswith("| [")]
-    assert "0 to 2 (3 seeds)" in mine
-    assert "seeds" not in plain
-    under = page.split("## What does not hold, and why")[1]
+    summary = {"experiments": [entry], "stale": [], "claims": count_verdicts(claims), "effects": [],
+               "findings": [], "claims_apart": {"implied": 1}}  # fmt: skip
+
+    def page(summary):
+        return pages_of(tmp_path, tmp_path / "report.md", summary, set(), specs, "own")[
+            tmp_path / "report.md"
+        ]
+
+    assert "Counted apart: 1 implied by another claim." in page(summary)
+    two = {**summary, "experiments": [entry, {**entry, "name": "plain", "seeds": 3}]}
+    lines = [line for line in page(two).splitlines() if line.startswith("| [")]
+    [mine, plain] = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert mine == ["[mine](#mine)", "Mine", "12 trials", "1", "", "1", "2"]
+    assert plain[2] == "12 trials, 3 seeds"
+    page = page(summary)
+    under = page.split("Claims that do not hold, by cause:")[1]
     few, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
     assert (
         few
@@ -126,5 +131,5 @@ def test_failures_stand_under_their_cause(tmp_path):
     )
     assert "nor that (5" not in under.split("<details>")[0]
     assert CAUSES["small"] not in under
-    assert "Claims: 1 of 5 hold" in page
+    assert "Claims: 1 holds, 1 inconclusive, 2 does not hold" in page
     assert "made by a version that was not recorded" in page
