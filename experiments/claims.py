@@ -42,7 +42,7 @@ RELATIVE_METRICS = ("improvement", "each_trial", "gain", "worst_", "best_", "fro
 
 
 def near_limit(metric: str, paper: float) -> float:
-    """How far a figure may be from the printed one to be near it."""
+    """Largest distance at which a figure is near the printed one."""
     if metric.endswith("gain_pp"):
         return NEAR_GAIN
     if metric.startswith(PERCENT_METRICS):
