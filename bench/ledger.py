@@ -42,9 +42,9 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
     Many: the credits of a settlement, each with two postings. Each: a dispute, which is one entry.
     """
     from anml.ledger import book
+    from anml.ledger.money import parse_amount
     from anml.ledger.pay import settle
     from anml.ledger.services.verify import verify
-    from anml.settlement.money import parse_amount
 
     ledger = made_ledger(folder / "log.db", folder / "keys")
     write_big_run(folder / "log-run", entries, entries, one_each=True)
@@ -131,8 +131,8 @@ def write_big_run(folder: Path, rows: int, contributors: int, *, one_each: bool 
 
 def settle_big_run(folder: Path) -> dict[str, float]:
     """Draft, approve and release; then a signed statement for everybody."""
+    from anml.ledger.money import parse_amount
     from anml.ledger.pay import settle, statement
-    from anml.settlement.money import parse_amount
 
     ledger = made_ledger(folder / "settle.db", folder / "settle-keys")
     terms = settle.SettlementTerms(parse_amount("1000000"), "EUR", "ann", window_days=0, source="bench")
@@ -163,8 +163,8 @@ def _verified(ledger: Any) -> None:
 
 def draft_many(folder: Path) -> dict[str, float]:
     """Processor seconds to draft a settlement of fifty thousand contributors, all of them new."""
+    from anml.ledger.money import parse_amount
     from anml.ledger.pay import settle
-    from anml.settlement.money import parse_amount
 
     ledger = made_ledger(folder / "many.db", folder / "many-keys")
     start = time.process_time()

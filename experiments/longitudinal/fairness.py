@@ -14,7 +14,7 @@ from anml.annotators.words import INCONCLUSIVE, LESS_RELIABLE, RELIABLE
 from anml.assessment.assess import Assessment
 from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.types import Recipe
-from anml.settlement.allocate import UNIT, PayoutRules, average_row_weight, payout_fractions, row_weights
+from anml.settlement.allocate import UNIT, PayoutRules, payout_fractions, row_weights
 from anml.signals.track_record import ReputationEvent, ReputationRule
 from anml.weighting.weigh import RECIPES, compute_sample_weights
 from experiments import attacks
@@ -157,7 +157,8 @@ def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -
     ones = np.ones(len(who))
     columns = {"q": found.signals.q, "p_correct": p_correct, "r": r[who], "v": ones, "t": ones}
     units = row_weights(way.rules.weight, {**columns, "kept": weighting.kept | spared})
-    average = average_row_weight(p_correct, np.isin(verdict, [RELIABLE, LESS_RELIABLE]))
+    trusted = np.isin(verdict, [RELIABLE, LESS_RELIABLE])
+    average = round(float(np.mean(p_correct[trusted] if trusted.any() else p_correct)) * UNIT)
     units = np.where(spared, np.maximum(units, average), units)
     claims = {
         f"{person:03d}": {"units": int(units[own].sum()), "counted": int(own.sum()), "multiplier": UNIT,

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
+from anml.ledger.money import parse_amount
 from anml.ledger.pay import settle
 from anml.ledger.pay.settle import release_settlement
 from anml.ledger.store import open_ledger
-from anml.settlement.money import parse_amount
 
 
 def main(url: str, keys: str, folders: list[str]) -> None:

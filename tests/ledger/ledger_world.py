@@ -13,11 +13,11 @@ import polars as pl
 from anml.core.canonical import sha256
 from anml.ledger import evidence, keys, kinds, standing, two_people
 from anml.ledger import personal_data as people
+from anml.ledger.money import parse_amount
 from anml.ledger.pay import settle
 from anml.ledger.services.steps import confirm_proposals
 from anml.ledger.signing import from_file
 from anml.ledger.store import Ledger, LedgerSettings, create, open_ledger
-from anml.settlement.money import parse_amount
 from ledger.ledger_queries import who_is
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

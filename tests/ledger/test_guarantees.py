@@ -58,7 +58,7 @@ def full_history(world: World) -> str:
     world.ledger.write(lambda tx: book.resolve(tx, sid, pids["ben"], "dan", "d1"))
     release_settlement(world.ledger, sid)
     payout.create_batch(world.ledger, "p1", "EUR", "cat")
-    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True)
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True, by="bob")
     payout.record_payment_results(world.ledger, "p1", [pids["ben"]], paid=False)
     reverse(world, sid, pids["ann"], 1_000_000, "duplicate")
     return sid
@@ -154,8 +154,8 @@ def test_g4_the_same_key_twice_is_one_effect_and_another_body_a_conflict(world):
     assert payout.create_batch(world.ledger, "p1", "EUR", "cat").batch == one
     with pytest.raises(ConflictError, match="another request"):
         payout.create_batch(world.ledger, "p1", "EUR", "cat", threshold=5)
-    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True)
-    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True)
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True, by="bob")
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True, by="bob")
     with pytest.raises(ConflictError, match="another request"):
         payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=False)
     with world.ledger.read() as connection:
@@ -367,7 +367,7 @@ def test_g8_the_result_does_not_depend_on_the_order_of_rows(world):
 
 
 def _terms(pool: str) -> settle.SettlementTerms:
-    from anml.settlement.money import parse_amount
+    from anml.ledger.money import parse_amount
 
     return settle.SettlementTerms(parse_amount(pool), "EUR", "ann", source="run")
 

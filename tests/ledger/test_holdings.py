@@ -109,7 +109,7 @@ def test_two_people_whose_records_changed_places_are_found(sound):
 def test_kinds_with_something_to_hold_are_followed():
     """Whatever names a record, an account, a payee or a paper is among them, by the table of kinds."""
     for kind, found in kinds.ENTRY_KINDS.items():
-        holds = bool({"record", "account", "payee", "paper"} & set(found.fields))
+        holds = bool({"record", "account", "payee", "paper", "kept"} & set(found.fields))
         assert (kind in reading.ErasableRows.KINDS) == holds
 
 

@@ -510,7 +510,7 @@ def test_13_debts_follow_people_when_identities_are_merged(world):
     world.clock.pass_days(15)
     release_settlement(world.ledger, sid)
     payout.create_batch(world.ledger, "p1", "EUR", "cat")
-    payout.record_payment_results(world.ledger, "p1", None, paid=True)
+    payout.record_payment_results(world.ledger, "p1", None, paid=True, by="bob")
     made = world.ledger.write(
         lambda tx: book.propose_reversal(tx, sid, pids["ann"], 9_000_000, "fraud", "cat")
     )

@@ -10,10 +10,10 @@ from anml.core.errors import AnmlError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.kinds import ENTRY_KINDS, REQUIRED_FOLLOW_UPS, ROLES, TWO_PEOPLE
 from anml.ledger.log import Posting, signed_bytes
+from anml.ledger.money import MAX_MICRO
 from anml.ledger.state import POOL, State, load_component
 from anml.ledger.state_money import Disputes, Payouts, Settlements
 from anml.ledger.state_people import Contributors, Keys, Payees, Proposals, Staff
-from anml.settlement.money import MAX_MICRO
 from ledger.ledger_hand import Hand, at, created, line, pid, private
 from ledger.ledger_queries import events
 from ledger.ledger_world import World, simple_rows

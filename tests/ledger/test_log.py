@@ -10,7 +10,7 @@ from anml.core.canonical import leaf_hash
 from anml.core.errors import InputError, IntegrityError
 from anml.ledger import log
 from anml.ledger.log import GENESIS, Event, Posting, check_balanced, decode_event, encode_event, signed_bytes
-from anml.settlement.money import MAX_MICRO
+from anml.ledger.money import MAX_MICRO
 from ledger.ledger_queries import events, find, leaves, settlements
 from ledger.ledger_world import World, simple_rows
 

@@ -135,7 +135,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "Mallory", "iban": IBANS[0]}}, by="eve")[0]
     (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
     assert shown["name"] == "ben"
-    assert describe_proposal(shown).startswith("pay ben under ")
+    assert describe_proposal(shown).startswith(f"pay ben (run:ben, {pids['ben']}) under ")
     assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]
     for name in ("Mallory", "run:mallory"):
         with pytest.raises(InputError, match="there is no contributor"):

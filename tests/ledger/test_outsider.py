@@ -470,3 +470,41 @@ def test_an_appeal_is_signed_by_a_key_of_the_right_kind(make_world, ask, tmp_pat
         code, said = ask(folder, *words)
         assert (code, said[:3]) == (1, "NO:")
         assert not (tmp_path / "a.json").exists()
+
+
+def test_the_page_is_the_one_that_follows_from_the_signed_statement(make_world, ask, tmp_path):
+    """Whoever issues a bundle could put another amount on the page that people read."""
+    world = make_world("sqlite")
+    world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    folder = next(iter(bundles(world, sid, tmp_path).values()))
+    page = folder / "statement.html"
+    for old, new in (("5.00", "5000.00"), ("Ann", "Eve"), ("</body>", "<p>You also get 9.99 EUR</p></body>")):
+        text = page.read_text()
+        page.write_text(text.replace(old, new, 1) if old in text else text + "x")
+        assert ask(folder) == (1, "NO: statement.html says something else than the signed statement")
+        page.write_text(text)
+    page.unlink()
+    assert ask(folder) == (1, "NO: statement.html is not there")
+
+
+def test_a_statement_says_when_it_was_made_and_that_another_replaced_it(make_world, ask, tmp_path):
+    world = make_world("sqlite")
+    world.establish("ann", "ben")
+    sid = world.post(world.run(simple_rows({"ann": 1, "ben": 1})), "10")
+    before = bundles(world, sid, tmp_path / "before")
+    world.clock.pass_days(3)
+    new = world.post(world.run(simple_rows({"ann": 1, "ben": 3})), "10", supersedes=sid)
+    after = bundles(world, sid, tmp_path / "after")
+    for pid in before:
+        assert "posted 2026-01-31, stated 2026-01-31" in ask(before[pid])[1]
+        code, said = ask(after[pid])
+        assert code == 0
+        assert "posted 2026-01-31, stated 2026-02-03" in said
+        assert said.endswith(f"REPLACED by {new} on 2026-02-03, so this amount no longer counts")
+        # The entry of the replacement is in the proof: a statement that says otherwise does not hold.
+        for name, value in (("state", "posted"), ("replaced_by", ""), ("replaced_at", "2026-03-01")):
+            item = statement.build(world.ledger, sid, [pid])[pid] | {name: value}
+            signed = statement.sign(world.ledger, item)
+            write_bundle(tmp_path / name, item, signed, public_key(world.ledger))
+            assert f"{name} is not what was signed" in ask(tmp_path / name)[1]

@@ -35,7 +35,7 @@ def test_what_a_bank_can_move_is_due_and_the_fraction_stays(due):
         assert book.amounts_due(tx, "EUR", 2_500_000) == {x: 7_500_000, y: 2_500_000}
         assert book.amounts_due(tx, "EUR", 2_500_001) == {x: 7_500_000}
         assert book.amounts_due(tx, "USD") == {}
-        with pytest.raises(InputError, match="three capital letters"):
+        with pytest.raises(InputError, match="a code of ISO 4217"):
             book.amounts_due(tx, "euro")
 
     due.ledger.rehearse(work)

@@ -3,10 +3,8 @@
 Attackers here own the database, and some have the log's key too; none has a key of staff.
 """
 
-import json
 import sqlite3
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -21,18 +19,14 @@ from anml.ledger.pay.settle import release_settlement
 from anml.ledger.records import EvidenceLog, ScoreLog
 from anml.ledger.services.verify import check_statement, verify
 from anml.ledger.signing import from_key
-from anml.ledger.state import State
-from anml.ledger.state_money import Settlements
 from anml.ledger.state_people import Keys, Payees
 from anml.ledger.store import Ledger, open_ledger
 from anml.settlement.allocate import UNIT
 from ledger.ledger_hand import Hand, at, pid, private, public
-from ledger.ledger_queries import balances, events, open_proposals, settlements
-from ledger.ledger_world import HandClock, World, simple_rows
+from ledger.ledger_queries import events
+from ledger.ledger_world import World, simple_rows
 from ledger.test_further_attacks import append_raw, last, released
 from ledger.test_insiders import IBANS, posted, problems, unlock
-
-OLD = Path(__file__).parents[1] / "data" / "ledger-of-0.1.json"
 
 
 # --- the database answers one question in one way and another in another
@@ -237,84 +231,6 @@ def test_a_log_that_was_put_back_is_no_continuation_of_what_was_read(make_world)
     )
     with pytest.raises(IntegrityError, match="does not verify"):
         ledger.rehearse(lambda tx: tx.verified())
-
-
-# --- ledgers of before all this
-@pytest.fixture(params=["sqlite", "postgresql"])
-def old(request, tmp_path, monkeypatch):
-    """A ledger written by the version before signatures named what they cover."""
-    from anml.ledger.engine import connect, ledger_url
-
-    # Each engine has the same ledger: what was seen of one is not the other's.
-    monkeypatch.setenv("ANML_STAFF_KEYS", str(tmp_path / "mine"))
-    held = json.loads(OLD.read_text())
-    url = str(tmp_path / "old.db")
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_databases")()
-    engine = connect(ledger_url(url))
-    with engine.begin() as connection:
-        schema.create_all(connection)
-        connection.execute(sa.delete(schema.meta))
-        for table in schema.metadata.sorted_tables:
-            rows = [{name: _raw(value) for name, value in row.items()} for row in held["tables"][table.name]]
-            if rows:
-                connection.execute(sa.insert(table), rows)
-    engine.dispose()
-    for name, text in held["keys"].items():
-        (tmp_path / "keys" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "keys" / name).write_text(text)
-    from anml.ledger.log import parse_timestamp
-
-    clock = HandClock(parse_timestamp(held["now"]))
-    ledger = open_ledger(url, tmp_path / "keys", clock, staff=tmp_path / "own")
-    ledger.signers.name = "ann"
-    yield ledger, held, clock
-    ledger.close()
-
-
-def _raw(value):
-    import base64
-
-    return base64.b64decode(value["base64"]) if isinstance(value, dict) else value
-
-
-def test_a_ledger_of_the_version_before_opens_verifies_and_settles(old):
-    from anml.ledger.services.steps import confirm_proposals
-
-    ledger, held, clock = old
-    assert verify(ledger).problems == []
-    ben = held["pids"]["ben"]
-    with ledger.read() as connection:
-        (drafted,) = [s for s in settlements(connection).values() if s.state == "drafted"]
-        (waiting,) = open_proposals(connection)
-        assert balances(connection, "payable:", "EUR") == held["payable"]
-    settle.approve_settlement(ledger, drafted.id, "bob")
-    confirm_proposals(ledger, [waiting.seq], "bob")
-    clock.now += timedelta(days=15)
-    release_settlement(ledger, drafted.id)
-    made = payout.create_batch(ledger, "p2", "EUR", "cat")
-    # What came back of the first batch, less the euro that was taken back.
-    assert {item.pid: item.amount for item in made.batch.payments}[ben] == held["payable"][
-        ben
-    ] // 10**4 * 10**4
-    assert verify(ledger).problems == []
-
-
-def test_after_the_first_entry_that_names_what_it_covers_all_do(old):
-    """An old program in a ledger that went on: what it signs may stand on what nobody looked at."""
-    ledger, _, _ = old
-    state = State(lambda name: None)
-    ledger.write(lambda tx: tx.append(kinds.RECORDS_SIGNED, "k", "x", {"what": "import"}, by="ann"))
-    with ledger.read() as connection:
-        found = audit.read_and_verify(connection, None, None)
-    seq = len(found.hashes)
-    made = Event(
-        seq + 1, kinds.RECORDS_SIGNED, "l", "x", found.state.at, {"what": "import"}, "", (), "", b"", "ann"
-    )
-    with pytest.raises(IntegrityError, match="did not sign for just"):
-        found.state.check(made)
-    assert found.state.part(Settlements).found
-    assert state.strict is False
 
 
 def test_a_proposal_lapses(world):

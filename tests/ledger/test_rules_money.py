@@ -41,7 +41,7 @@ def test_a_whole_way_by_hand(hand):
     for kind, number in ((kinds.PAID, 1), (kinds.FAILED, 2)):
         amount = {1: 750_000, 2: 250_000}[number]
         hand.add(kind, pid(number), {"batch": "b", "amount": amount})
-    hand.add(kinds.CLOSED, "b", {}, by="cat")
+    hand.add(kinds.CLOSED, "b", {"bank": ""}, by="cat")
     # What came back is payable again.
     assert (hand.balance(f"paid:{pid(1)}"), hand.balance(f"payable:{pid(2)}")) == (750_000, 250_000)
     assert (hand.balance("clearing:b"), hand.balance(POOL)) == (0, -1_000_000)
@@ -67,7 +67,10 @@ def test_what_the_shares_do_not_use_goes_back(hand):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"currency": "euro"}, "a currency is three capital letters such as EUR, got 'euro'"),
+        (
+            {"currency": "euro"},
+            "a currency is a code of ISO 4217 such as EUR",
+        ),
         ({"pool": 0}, "a pool is more than 0, got 0"),
         ({"pool": -5}, "a pool is more than 0, got -5"),
         ({"window_days": -1}, "a dispute window has 0 to 3650 days, got -1"),

@@ -53,7 +53,7 @@ def test_nothing_is_said_of_nobody_and_of_whom_was_erased(hand, kind, gone):
     body = {name: empty[wanted] for name, wanted in kinds.ENTRY_KINDS[kind].fields.items()}
     who = pid(1) if gone else pid(9)
     if gone:
-        hand.add(kinds.ERASED, pid(1), {"reason": "asked", "also": []}, by="ann")
+        hand.add(kinds.ERASED, pid(1), {"reason": "asked", "also": [], "kept": [], "proposal": 0}, by="ann")
     by = "" if kinds.ENTRY_KINDS[kind].roles is None else "ann"
     with pytest.raises(AnmlError, match="was erased" if gone else "there is no contributor"):
         hand.add(kind, who, body, by=by)
@@ -104,10 +104,11 @@ def test_merges_never_run_in_a_circle(hand):
 # --- erasing
 def test_an_erasure_is_of_a_whole_person(hand):
     merge(hand, 1, 2)
+    body = {"reason": "asked", "kept": [], "proposal": 0}
     for subject, also in ((1, []), (1, [pid(2)]), (2, []), (2, [pid(1), pid(3)])):
         with pytest.raises(IntegrityError, match="an erasure is of a whole person"):
-            hand.add(kinds.ERASED, pid(subject), {"reason": "asked", "also": also}, by="ann")
-    hand.add(kinds.ERASED, pid(2), {"reason": "asked", "also": [pid(1)]}, by="ann")
+            hand.add(kinds.ERASED, pid(subject), {**body, "also": also}, by="ann")
+    hand.add(kinds.ERASED, pid(2), {**body, "also": [pid(1)]}, by="ann")
     assert hand.state.people.erased == {pid(1), pid(2)}
 
 

@@ -11,13 +11,12 @@ import pytest
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.io.spreadsheets import safe_cell
 from anml.ledger import book, keys, kinds, two_people
-from anml.ledger.cli.statement import statement_html
 from anml.ledger.log import format_timestamp
 from anml.ledger.pay import multipliers, payout, settle, statement
 from anml.ledger.pay.exports import beancount, pain001, payout_csv, statements_csv
 from anml.ledger.pay.settle import release_settlement
 from anml.ledger.services import attest
-from anml.ledger.services.verify import check_statement
+from anml.ledger.services.verify import check_statement, verifier
 from anml.ledger.standing import Score
 from anml.ledger.state import POOL
 from anml.settlement.allocate import UNIT, PayoutRules
@@ -110,15 +109,21 @@ def judged(
 LABELS = {"ann": [0.9, 0.7], "ben": [0.3, 0.2], "cat": [0.3, 0.9]}
 
 
-def test_who_cannot_be_judged_is_paid_as_one_of_average_quality(place):
-    made = judged(place, LABELS, {"ann": TRUSTED, "ben": UNSURE, "cat": UNSURE}, pool="49")
-    # ann 1.6; an average row of the trusted is 0.8: ben 0.8 twice, cat 0.8 and 0.9.
-    assert by_name(place, made) == {"ann": 16_000_000, "ben": 16_000_000, "cat": 17_000_000}
-    assert made.manifest["average_row"] == 8 * UNIT // 10
-    lines = {line["rows"] and line["pid"]: line for line in made.manifest["contributors"]}
-    assert sorted((line["kept"], line["paid"], *line["verdicts"]) for line in lines.values()) == [
-        (0, 2, UNSURE), (1, 2, UNSURE), (2, 2, TRUSTED),
-    ]  # fmt: skip
+@pytest.mark.parametrize("verdict", [UNSURE, ACCUSED, TRUSTED])
+def test_a_verdict_changes_no_amount(place, verdict):
+    made = judged(place, LABELS, {"ann": TRUSTED, "ben": UNSURE, "cat": verdict}, pool="25")
+    assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
+
+
+def test_rows_earn_the_same_in_one_account_as_in_twenty(place):
+    """One poor contributor, known as such, and twenty unknown accounts with the same rows."""
+    rows = [0.4 + 0.02 * n for n in range(20)]
+    known = judged(place, {"ann": [0.9] * 20, "bad": rows}, {"ann": TRUSTED, "bad": ACCUSED})
+    split = {f"b{n}": [p] for n, p in enumerate(rows)}
+    many = judged(place, {"ann": [0.9] * 20, **split}, dict.fromkeys(split, UNSURE) | {"ann": TRUSTED})
+    one, twenty = (sorted(amount for amount, _ in made.amounts.values()) for made in (known, many))
+    assert len(twenty) == len(one) + 19
+    assert sum(twenty[:-1]) <= one[0] + len(split)
 
 
 def test_who_is_accused_is_paid_by_p_correct_of_what_was_kept(place):
@@ -126,22 +131,16 @@ def test_who_is_accused_is_paid_by_p_correct_of_what_was_kept(place):
     assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
 
 
-def test_where_nobody_is_trusted_average_is_that_of_all(place):
-    made = judged(place, {"ann": [0.9], "ben": [0.1]}, {"ann": UNSURE, "ben": UNSURE}, pool="14")
-    assert by_name(place, made) == {"ann": 9_000_000, "ben": 5_000_000}
-
-
 @pytest.mark.parametrize("verdicts", [None, {}])
 def test_a_run_without_verdicts_settles_as_before(place, verdicts):
     made = judged(place, LABELS, None if verdicts is None else dict.fromkeys(LABELS, TRUSTED), pool="25")
     assert by_name(place, made) == {"ann": 16_000_000, "ben": 0, "cat": 9_000_000}
-    assert ("average_row" in made.manifest) == (verdicts is not None)
 
 
 def test_what_was_kept_takes_nothing_by_another_weight_either(place):
     unsure = {"ann": TRUSTED, "ben": UNSURE, "cat": TRUSTED}
     made = judged(place, LABELS, unsure, pool="5", weight="equal")
-    assert by_name(place, made) == {"ann": 2_000_000, "ben": 2_000_000, "cat": 1_000_000}
+    assert by_name(place, made) == pytest.approx({"ann": 3_333_333, "ben": 0, "cat": 1_666_667}, abs=1)
     # What another recipe keeps is a quota, not a judgement.
     other = judged(place, {**LABELS, "ann": [0.9, 0.71]}, unsure, pool="3", weight="equal",
                    recipe={"combine": "krum"})  # fmt: skip
@@ -162,15 +161,14 @@ def test_another_program_recomputes_pay_and_verdicts(place):
     settle.approve_settlement(place.ledger, made.id, "bob")
     found = statement.build(place.ledger, made.id)
     ben = next(item for item in found.values() if UNSURE in item["verdicts"])
-    assert ben["reasons"][:3] == [
-        "0 of 2 rows were kept for training.",
-        "The verdict is inconclusive for 2 labels: all are paid for.",
-        "Each of these counts at least as much as an average row of reliable contributors.",
+    assert ben["reasons"][:2] == [
+        "0 of 2 rows were kept for training; rows not kept earn nothing.",
+        "The verdict is inconclusive for 2 labels; this changes no amount.",
     ]
     less = json.loads(json.dumps(made.manifest))
     line = next(line for line in less["contributors"] if UNSURE in line["verdicts"])
-    line["units"] -= 1
-    assert "weigh less than average" in verdict_faults(less)[0]
+    line["rows"] -= 1
+    assert "verdicts on other than" in verdict_faults(less)[0]
 
 
 def test_a_disputed_run_is_settled_only_when_somebody_accepts_that(place):
@@ -231,7 +229,7 @@ def test_what_a_run_must_have(place, tmp_path):
             hash_run(folder, {"recipe": {}})
         with pytest.raises(InputError, match=message):
             place.draft(folder)
-    with pytest.raises(InputError, match="three capital letters"):
+    with pytest.raises(InputError, match="a code of ISO 4217"):
         place.draft(place.run(simple_rows({"a": 1})), currency="euro")
     with pytest.raises(InputError, match="staff identifier"):
         place.draft(place.run(simple_rows({"a": 1})), by="ann@example.org")
@@ -502,7 +500,7 @@ def test_statement_as_csv_and_html(world):
     assert [row["contributor"] for row in rows] == sorted(pids.values())
     assert rows[0]["gross_credit"] == "66.666667"
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row.values())
-    page = statement_html(made[pids["ann"]])
+    page = verifier().page(made[pids["ann"]])
     for text in (
         pids["ann"],
         "66.66",
@@ -562,7 +560,7 @@ def test_whoever_cannot_be_paid_is_left_out_and_told_why(world):
 def test_beancount_text_balances_and_opens_every_account(world):
     paid_world(world)
     made = payout.create_batch(world.ledger, "p1", "EUR", "cat")
-    payout.record_payment_results(world.ledger, "p1", None, paid=True)
+    payout.record_payment_results(world.ledger, "p1", None, paid=True, by="bob")
     with world.ledger.read() as connection:
         text = beancount(events(connection))
     opened = {line.split()[2] for line in text.splitlines() if " open " in line}

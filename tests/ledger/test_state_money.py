@@ -42,7 +42,7 @@ def test_a_draft_becomes_posted_by_its_approval():
     ("kind", "state"), [(kinds.WITHDRAWN, "withdrawn"), (kinds.REVERSED_ALL, "reversed")]
 )
 def test_other_ends(kind, state):
-    made = settlements(drafted(), event(kind, "s", {}))
+    made = settlements(drafted(), event(kind, "s", {"superseded_by": "t"}))
     assert made.get("s").state == state
     with pytest.raises(ConflictError, match=f"settlement s is {state}; this step needs it to be drafted"):
         made.expect("s", "drafted")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from anml.ledger import evidence, kinds, schema, standing
 from anml.ledger.log import format_timestamp
+from anml.ledger.money import format_amount
 from anml.ledger.schema import views
-from anml.settlement.money import format_amount
 from ledger.ledger_world import START
 
 VIEWS = {

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +12,6 @@ from anml.settlement.allocate import (
     ROW_WEIGHTS,
     UNIT,
     PayoutRules,
-    average_row_weight,
     contributor_weights,
     largest_remainder_allocation,
     payout_fractions,
@@ -280,18 +278,6 @@ def test_row_weights_by_hand():
         "blend": [0.1, 0.0, 0.7],
         "equal": [1.0, 0.0, 1.0],
     }
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30), st.randoms())
-def test_an_average_row_is_that_of_the_trusted_in_any_order(rows, random):
-    shuffled = random.sample(rows, len(rows))
-    found = [
-        average_row_weight(np.array([p for p, _ in some]), np.array([t for _, t in some]))
-        for some in (rows, shuffled)
-    ]
-    assert found[0] == found[1]
-    trusted = [p for p, t in rows if t] or [p for p, _ in rows]
-    assert abs(found[0] / UNIT - sum(trusted) / len(trusted)) < 1e-9
 
 
 @pytest.mark.parametrize("text", ["-0.1", "0.0000000000001", "x", "nan", ""])

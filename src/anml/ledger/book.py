@@ -8,10 +8,10 @@ from anml.core.errors import ConflictError, InputError
 from anml.ledger import kinds, two_people
 from anml.ledger import personal_data as people
 from anml.ledger.log import Event, seconds, shown_date
+from anml.ledger.money import check_currency, round_down_to_minor_unit
 from anml.ledger.rules_money import check_reversal, reductions_digest
 from anml.ledger.state_money import Answer, Settlement
 from anml.ledger.writer import Actor, Writer
-from anml.settlement.money import check_currency, round_down_to_minor_unit
 
 MAX_TEXT = 4_000
 
@@ -191,8 +191,10 @@ def create_payout_batch(
     return tx.append(kinds.BATCHED, f"payout/{batch}", batch, body, by=who)
 
 
-def close_payments(tx: Writer, batch: str, pids: Collection[str], by: Actor, *, paid: bool) -> list[Event]:
-    """Confirm payments, or record that they came back; each payment is closed once."""
+def close_payments(
+    tx: Writer, batch: str, pids: Collection[str], by: Actor, *, paid: bool, bank: str = ""
+) -> list[Event]:
+    """Confirm payments, or record that they came back, by the file of this hash; each is closed once."""
     tx.verified()
     payments = {payment.pid: payment for payment in tx.state.payouts.get(batch).payments}
     kind = kinds.PAID if paid else kinds.FAILED
@@ -201,12 +203,15 @@ def close_payments(tx: Writer, batch: str, pids: Collection[str], by: Actor, *, 
         if pid not in payments:
             raise InputError(f"batch {batch} has no payment to {pid!r}")
         body = {"batch": batch, "amount": payments[pid].amount}
-        key = f"payout/{batch}/{pid}/closed"
-        if payments[pid].state != "sent":
+        key = f"payout/{batch}/{pid}/{'paid' if paid else 'failed'}"
+        if payments[pid].state != "sent" and not (bank and not paid and payments[pid].state == "paid"):
             # Closed already: the same way is a repeat, another way is a conflict.
-            tx.repeated(kind, key, pid, body)
+            if tx.repeated(kind, key, pid, body) is None:
+                was = payments[pid].state
+                raise ConflictError(f"the payment to {pid} was used before for another request: it is {was}")
             continue
         made.append(tx.append(kind, key, pid, body))
     if made:
-        tx.append(kinds.CLOSED, f"payout/{batch}/closed/{tx.next_seq}", batch, {}, by=tx.who(by))
+        key = f"payout/{batch}/closed/{tx.next_seq}"
+        tx.append(kinds.CLOSED, key, batch, {"bank": bank}, by=tx.who(by))
     return made

@@ -33,7 +33,7 @@ def ledger_url(text: str) -> sa.URL:
         return sa.URL.create("sqlite", database=text)
     try:
         url = sa.make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise InputError(f"a ledger is a SQLite file or a PostgreSQL URL, got {text!r}") from None
     name = url.get_backend_name()
     if name not in ("sqlite", "postgresql"):

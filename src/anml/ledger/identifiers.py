@@ -8,14 +8,16 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
+
+from confusable_homoglyphs.confusables import confusables_data
 
 from anml.core.errors import InputError
 
-# Letters of other scripts that are drawn like Latin ones.
-_DRAWN_ALIKE = str.maketrans("аеорсухіјѕԁԛԝһӏкмтвнαοριυνκτχγ", "aeopcyxijsdqwhlkmtbhaopiuvktxy")
-
 # Letters and signs that are drawn as nothing: fillers of Hangul, and the empty cell of Braille.
 _EMPTY = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+# Categories of letters without a picture: formats, controls and marks.
+_UNSEEN = ("Cf", "Cc", "Mn")
 
 
 def staff_id(text: str) -> str:
@@ -66,16 +68,29 @@ def domain_id(text: str) -> str:
     return source_id(text, "a domain is the name of a field of work")
 
 
-def confusable_skeleton(name: str) -> str:
-    """Return the skeleton of a name: visible characters, with look-alike letters unified."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    seen = (c for c in plain if unicodedata.category(c) not in ("Cf", "Cc", "Mn") and not c.isspace())
-    return "".join(c for c in seen if c not in _EMPTY).translate(_DRAWN_ALIKE)
+@cache
+def _prototype(letter: str) -> str:
+    """The letter or letters that Unicode lists as drawn similar (confusables.txt)."""
+    similar = [str(entry["c"]) for entry in confusables_data.get(letter, ())]
+    # A prototype lists all its look-similars, and each of these lists the prototype alone.
+    if len(similar) != 1:
+        return letter
+    mutual = [str(entry["c"]) for entry in confusables_data.get(similar[0], ())] == [letter]
+    return min(letter, similar[0]) if mutual else similar[0]
+
+
+def confusable_skeletons(name: str) -> frozenset[str]:
+    """The visible letters of a name with look-similars unified, before and after capitals are folded."""
+    visible = (c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) not in _UNSEEN)
+    plain = "".join(c for c in visible if not c.isspace() and c not in _EMPTY)
+    drawn, folded = ("".join(map(_prototype, text)) for text in (plain, plain.casefold()))
+    return frozenset({drawn.casefold(), folded.casefold()})
 
 
 def confusable_names(names: Iterable[str]) -> list[list[str]]:
     """Groups of different names that look the same."""
     groups: dict[str, set[str]] = defaultdict(set)
     for name in names:
-        groups[confusable_skeleton(name)].add(name)
-    return [sorted(group) for _, group in sorted(groups.items()) if len(group) > 1]
+        for skeleton in confusable_skeletons(name):
+            groups[skeleton].add(name)
+    return sorted(map(sorted, {frozenset(group) for group in groups.values() if len(group) > 1}))

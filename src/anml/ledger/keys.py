@@ -178,7 +178,7 @@ def decrypt(key: bytes, sealed: bytes, context: str) -> bytes:
     """The reverse of `seal`."""
     try:
         return AESGCM(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], context.encode())
-    except InvalidTag:
+    except (InvalidTag, ValueError):
         raise IntegrityError("sealed data does not open: another master key, or it was changed") from None
 
 

@@ -89,7 +89,8 @@ ENTRY_KINDS: dict[str, Kind] = {
         asks=(PAYER, APPROVER, ADMIN),
     ),
     MERGED: Kind((REVIEWER, ADMIN), {"into": str, "proposal": int}, (REGISTERED,), asks=(REVIEWER, ADMIN)),
-    ERASED: Kind((ADMIN,), {"reason": str, "also": list}, later={"proposal": int}, asks=(ADMIN,)),
+    # `kept` are the hashes of the bank accounts of a person who owes money.
+    ERASED: Kind((ADMIN,), {"reason": str, "also": list, "kept": list, "proposal": int}, asks=(ADMIN,)),
     CONTRIBUTION: Kind(
         None, {"batch": str, "source": str, "domain": str, "rows": int, **SEALED_DOCUMENT_FIELDS}
     ),
@@ -176,7 +177,8 @@ ENTRY_KINDS: dict[str, Kind] = {
     BATCHED: Kind((PAYER,), {"currency": str, "threshold": int}, (SENT,)),
     PAID: Kind(None, {"batch": str, "amount": int}),
     FAILED: Kind(None, {"batch": str, "amount": int}),
-    CLOSED: Kind((PAYER, APPROVER), {}, (PAID, FAILED)),
+    # `bank` is the hash of the bank's own file; empty where a second person says what it did.
+    CLOSED: Kind((PAYER, APPROVER), {"bank": str}, (PAID, FAILED)),
 }
 
 # Steps that one person proposes and another confirms, and the roles of who proposes.

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from anml.core.canonical import canonical
 from anml.core.errors import InputError, IntegrityError
+from anml.ledger.money import MAX_MICRO
 from anml.ledger.schema import event
-from anml.settlement.money import MAX_MICRO
 
 GENESIS = "0" * 64
 # What of an entry stands beside its bytes as well, to be found by.

@@ -13,6 +13,7 @@ from anml.ledger.engine import vacuum_deleted
 from anml.ledger.keys import KeyRing, decrypt, encrypt
 from anml.ledger.log import Event
 from anml.ledger.reading import LedgerReader, alias_digest, decrypt_document, record_digest
+from anml.ledger.rules_people import bank_account_hashes
 from anml.ledger.schema import ERASABLE, alias, person, person_document, person_key
 from anml.ledger.store import Ledger
 from anml.ledger.writer import Actor, Writer
@@ -193,9 +194,9 @@ def erase(ledger: Ledger, pid: str, reason: str, by: Actor = None) -> list[str]:
         people = tx.verified().state.people
         people.require(pid)
         whole, everybody = people.resolve(pid), people.same(pid)
-        body = {"reason": reason, "also": [one for one in everybody if one != whole]}
+        body = {"reason": reason, "also": [one for one in everybody if one != whole], "proposal": 0}
+        body |= delete_personal_rows(tx, whole)
         tx.append(kinds.ERASED, f"erase/{whole}", whole, body, by=tx.who(by))
-        delete_personal_rows(tx, pid)
 
     ledger.write(work)
     return scrub_erased(ledger)
@@ -206,13 +207,17 @@ def scrub_erased(ledger: Ledger) -> list[str]:
     return vacuum_deleted(ledger.engine, ERASABLE)
 
 
-def delete_personal_rows(tx: Writer, pid: str) -> None:
-    """Delete the rows of a whole person; the log says why, in the same transaction."""
-    whole, held = tx.state.people.same(pid), tx.reading.held
+def delete_personal_rows(tx: Writer, pid: str) -> dict[str, Any]:
+    """Delete the rows of a whole person, except the keyed hash of a debtor's bank account."""
+    whole, held, kept = tx.state.people.same(pid), tx.reading.held, bank_account_hashes(tx.state, pid)
+    rows = tx.connection.execute(sa.select(alias).where(alias.c.pid.in_(whole))).all()
+    stay = {row.handle for row in rows if alias_digest(row.handle, row.pid, row.salt) in kept}
     for table in ERASABLE:
-        tx.connection.execute(sa.delete(table).where(table.c.pid.in_(whole)))
+        gone = table.c.pid.in_(whole) & (alias.c.handle.not_in(stay) if table is alias else sa.true())
+        tx.connection.execute(sa.delete(table).where(gone))
     # A program that goes on knows them no more either.
-    held.owners = {handle: one for handle, one in held.owners.items() if one not in whole}
+    held.owners = {handle: one for handle, one in held.owners.items() if one not in whole or handle in stay}
+    return {"kept": kept}
 
 
 def _wrapped(connection: sa.Connection, pid: str) -> bytes:

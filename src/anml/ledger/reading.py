@@ -50,17 +50,21 @@ def table_problems(
 
     With the `ring` papers are opened, and attestations held against the `trusted` keys that they name.
     """
-    for table in ERASABLE:
+    for table in (table for table in ERASABLE if table is not alias):
         for pid in connection.scalars(sa.select(table.c.pid).distinct().order_by(table.c.pid)):
             if pid in erased:
                 yield f"the table {table.name} holds rows of contributor {pid}, who was erased"
     yield from _records(connection, held, erased)
-    expected = {(pid, name) for pid, names in held.names.items() if pid not in erased for name in names}
-    rows = [row for row in connection.execute(sa.select(alias)) if row.pid not in erased]
+    stays = {pid: names & held.kept[pid] if pid in erased else names for pid, names in held.names.items()}
+    expected = {(pid, name) for pid, names in stays.items() for name in names}
+    rows = connection.execute(sa.select(alias)).all()
     held.owners = {row.handle: row.pid for row in rows}
     found = {(row.pid, alias_digest(row.handle, row.pid, row.salt)) for row in rows}
     for pid in sorted({pid for pid, _ in expected ^ found}):
-        yield f"the names in the table alias of contributor {pid} are not those on record"
+        if pid in erased:
+            yield f"the table alias holds rows of contributor {pid}, who was erased"
+        else:
+            yield f"the names in the table alias of contributor {pid} are not those on record"
     papers = connection.execute(sa.select(person_document)).all()
     sealed = {(row.sha256, row.pid): row.sealed for row in papers if row.pid not in erased}
     places = [(paper, pid) for pid, paper in agreed.items()]

@@ -16,7 +16,7 @@ Account = tuple[str, str, str]
 # Accounts that belong to one settlement each.
 _BY_SETTLEMENT = ("held:", "funding:")
 # Fields that vouch for rows of the erasable tables.
-_VOUCH = {"record", "account", "payee", "paper"}
+_VOUCH = {"record", "account", "payee", "paper", "kept"}
 
 
 def account_of(item: Posting, settlement: str) -> Account:
@@ -204,6 +204,9 @@ class ErasableRows:
         self.details: dict[tuple[str, str], bytes] = {}
         self.records: dict[str, str] = {}
         self.names: dict[str, set[str]] = defaultdict(set)
+        # Bank accounts of each contributor, by hash; those of an erased person who owes money stay.
+        self.payees: dict[str, set[str]] = defaultdict(set)
+        self.kept: dict[str, set[str]] = {}
         self.papers: dict[tuple[str, str], str] = {}
         self.sealed_anew: set[tuple[str, str]] = set()
         # Imported files with rows of a contributor, each with the document that names its tasks.
@@ -214,6 +217,11 @@ class ErasableRows:
     def fold(self, e: Event) -> None:
         """Take in one entry."""
         body = e.body
+        if e.kind == kinds.ERASED:
+            self.kept |= {pid: set(body["kept"]) for pid in (e.subject, *body["also"])}
+            return
+        if body.get("payee"):
+            self.payees[e.subject].add(body["payee"])
         if body.get("record"):
             self.records[e.subject] = body["record"]
         self.names[e.subject].update(filter(None, (body.get("account"), body.get("payee"))))

@@ -10,12 +10,12 @@ from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import keys, kinds
 from anml.ledger.log import Event, Posting, seconds, shown_date
+from anml.ledger.money import check_currency, minor_unit
 from anml.ledger.rules_money import MONEY_RULES, REASONS, posting_pair
 from anml.ledger.rules_people import PEOPLE_RULES
 from anml.ledger.rules_staff import STAFF_RULES, require_different_people, second_person
 from anml.ledger.state import POOL, Rule, State
 from anml.ledger.state_money import Settlement
-from anml.settlement.money import check_currency, minor_unit
 
 OUTCOMES = ("upheld", "rejected")
 ANSWERS = (
@@ -152,10 +152,12 @@ def _closed(state: State, e: Event) -> None:
     if not state.open:
         raise IntegrityError("it closes no payment")
     # What came back is paid again: whoever says so of their own batch could pay a friend twice.
-    if any(one.kind == kinds.FAILED for one in state.open):
-        require_different_people(
-            state, batch.by, e, "made this batch; a second person must record what came back"
-        )
+    back = any(one.kind == kinds.FAILED for one in state.open)
+    if not e.body["bank"] and any(one.postings[0].account.startswith("paid:") for one in state.open):
+        raise ConflictError("a payment that was paid comes back by the bank's own file only")
+    if back or not e.body["bank"]:
+        what = "what came back" if back else "without the bank's file what was paid"
+        require_different_people(state, batch.by, e, f"made this batch; a second person must record {what}")
 
 
 def _settled(state: State, e: Event) -> list[Posting]:
@@ -164,10 +166,13 @@ def _settled(state: State, e: Event) -> list[Posting]:
     found = known.payments.get(batch, {}).get(pid)
     if found is None or batch not in known.heads:
         raise InputError(f"batch {batch} has no payment to {pid!r}")
-    if found.state != "sent" or found.amount != e.body["amount"]:
+    # A bank may return a payment days after it booked it.
+    returned = (found.state, e.kind) == ("paid", kinds.FAILED)
+    if (found.state != "sent" and not returned) or found.amount != e.body["amount"]:
         raise ConflictError(f"the payment to {pid} in {batch} is {found.state} already, or of another amount")
+    source = f"paid:{pid}" if returned else f"clearing:{batch}"
     target = f"paid:{pid}" if e.kind == kinds.PAID else f"payable:{state.people.resolve(pid)}"
-    return posting_pair(f"clearing:{batch}", target, known.heads[batch][0], found.amount)
+    return posting_pair(source, target, known.heads[batch][0], found.amount)
 
 
 AFTER_RULES: dict[str, Rule] = {

@@ -13,11 +13,11 @@ from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting, seconds, shown_date
+from anml.ledger.money import MAX_MICRO, check_currency
 from anml.ledger.rules_staff import require_proposal, second_person
 from anml.ledger.state import POOL, State
 from anml.ledger.state_money import Settlement, read_manifest
 from anml.ledger.state_people import Contributors
-from anml.settlement.money import MAX_MICRO, check_currency
 
 MAX_WINDOW_DAYS = 3_650
 MAX_REASON = 500
@@ -50,6 +50,11 @@ def _drafted(state: State, e: Event) -> None:
             )
     if body["supersedes"] is not None and known.get(body["supersedes"]).state == "drafted":
         raise ConflictError(f"settlement {body['supersedes']} is withdrawn first")
+    if body["supersedes"] is not None and (was := known.get(body["supersedes"]).currency) != body["currency"]:
+        raise ConflictError(
+            f"settlement {body['supersedes']} is in {was}, and only one in {was} can replace it: in "
+            f"{body['currency']} both amounts could be paid"
+        )
     people = state.people
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:

@@ -7,11 +7,11 @@ from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.identifiers import domain_id, is_contributor, source_id
 from anml.ledger.log import Event, Posting, parse_timestamp
+from anml.ledger.money import round_down_to_minor_unit
 from anml.ledger.rules_money import posting_pair
 from anml.ledger.rules_staff import require_proposal
 from anml.ledger.state import State
 from anml.settlement.allocate import UNIT
-from anml.settlement.money import round_down_to_minor_unit
 from anml.signals.policy import ASSURANCE_SOURCES, EVIDENCE
 from anml.signals.track_record import SOURCES
 
@@ -38,7 +38,9 @@ def _person_by_two(state: State, e: Event) -> None:
 def _merged(state: State, e: Event) -> list[Posting]:
     people, into = state.people, e.body["into"]
     for pid in (e.subject, into):
-        people.require(pid)
+        if pid not in people.erased or pid == into or not debts(state, pid):
+            # An erased person is merged only to hand on a debt.
+            people.require(pid)
         if pid in people.merged:
             raise ConflictError(f"contributor {pid} was merged into {people.merged[pid]} before")
     if e.subject == into:
@@ -57,31 +59,52 @@ def _erased(state: State, e: Event) -> None:
     whole = people.same(e.subject)
     if people.resolve(e.subject) != e.subject or e.body["also"] != [p for p in whole if p != e.subject]:
         raise IntegrityError("an erasure is of a whole person, with all that was merged into them")
-    money = outstanding_amounts(state, e.subject, sent=state.staff.decisions)
-    if e.body.get("proposal") or (state.strict and (money or has_open_request(state, e.subject))):
+    money = outstanding_amounts(state, e.subject) or debts(state, e.subject)
+    if e.body["proposal"] or money or open_requests(state, e.subject):
         require_proposal(state, e)
+    if e.body["kept"] != bank_account_hashes(state, e.subject):
+        raise IntegrityError(
+            "of a person who owes money the keyed hashes of the bank accounts stay, and no other"
+        )
 
 
-def has_open_request(state: State, pid: str) -> bool:
-    """True if a dispute of the contributor is unanswered; erasure would remove its recipient."""
+def bank_account_hashes(state: State, pid: str) -> list[str]:
+    """Digests of the bank accounts that an erasure keeps, where there is a debt or a pending reversal."""
+    if not debts(state, pid) and "a reversal" not in open_requests(state, pid):
+        return []
+    return sorted({name for one in state.people.same(pid) for name in state.held.payees.get(one, ())})
+
+
+def open_requests(state: State, pid: str) -> list[str]:
+    """Requests about a contributor that wait for a decision: an appeal, or a reversal that was proposed."""
     known, own = state.disputes, set(state.people.same(pid))
-    return any(own & known.waiting(sid) for sid in known.found)
+    amounts = ["an appeal"] * any(own & known.waiting(sid) for sid in known.found)
+    waits = (one for one in state.proposals.waiting if one.body["step"] == kinds.REVERSED)
+    return amounts + ["a reversal"] * any(one.subject in own for one in waits)
 
 
-def outstanding_amounts(state: State, pid: str, *, sent: bool = True) -> dict[str, int]:
-    """Micro-units, held, payable or on their way, that an erasure would leave; not what no bank can move."""
-    found = Counter[str]()
+def debts(state: State, pid: str) -> dict[str, int]:
+    """Micro-units that a contributor owes, by currency."""
+    amounts = Counter[str]()
+    for account, currency, _ in state.balances.accounts(
+        *(f"payable:{one}" for one in state.people.same(pid))
+    ):
+        amounts[currency] += max(-state.balances.get(account, currency), 0)
+    return {currency: amount for currency, amount in amounts.items() if amount}
+
+
+def outstanding_amounts(state: State, pid: str) -> dict[str, int]:
+    """Micro-units owed to a contributor: held, payable or on their way; not what no bank can move."""
+    amounts = Counter[str]()
     known = state.payouts
     for one in state.people.same(pid):
-        for batch, payments in known.payments.items() if sent else ():
+        for batch, payments in known.payments.items():
             if one in payments and payments[one].state == "sent":
-                found[known.heads[batch][0]] += payments[one].amount
+                amounts[known.heads[batch][0]] += payments[one].amount
         for account, currency, sid in state.balances.accounts(f"held:{one}", f"payable:{one}"):
-            found[currency] += state.balances.get(account, currency, sid)
+            amounts[currency] += max(state.balances.get(account, currency, sid), 0)
     return {
-        currency: amount
-        for currency, amount in found.items()
-        if round_down_to_minor_unit(max(amount, 0), currency)
+        currency: amount for currency, amount in amounts.items() if round_down_to_minor_unit(amount, currency)
     }
 
 

@@ -12,7 +12,7 @@ from anml.signals.policy import DEFAULT_LEVELS as EVIDENCE_KINDS
 from anml.signals.track_record import DAY
 
 # What a second person's step adds to what was proposed.
-_ADDED = ("proposal", "record", "account", "payee", "recovery")
+_ADDED = ("proposal", "record", "account", "payee", "recovery", "kept")
 MAX_WAIT_DAYS = 365
 # What nobody confirmed in this time is asked for again: who reads it then may know nothing of it.
 PROPOSAL_EXPIRY_DAYS = 60

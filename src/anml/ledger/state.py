@@ -18,12 +18,12 @@ from anml.ledger.log import (
     parse_timestamp,
     signed_bytes,
 )
+from anml.ledger.money import MAX_MICRO
 from anml.ledger.records import AuditTrail, Balances, Credits, ErasableRows, EvidenceLog, ScoreLog, account_of
 from anml.ledger.schema import event
 from anml.ledger.state_money import Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.state_people import Contributors, Keys, Member, Payees, Proposals, Staff
 from anml.settlement import manifest
-from anml.settlement.money import MAX_MICRO
 
 P = TypeVar("P")
 POOL = "source:pool"

@@ -40,7 +40,10 @@ class Settlement(NamedTuple):
     project: str = ""
     approved_by: str | None = None
     because: str = ""
-    entries: tuple[int, int] = (0, 0)
+    # Numbers of its draft, its approval, and its replacement by another.
+    entries: tuple[int, ...] = (0, 0)
+    replaced_by: str = ""
+    replaced_at: str = ""
 
     def overlap(self, marks: Sequence[str]) -> float:
         """The share of another run's rows that this pays for, by the smallest hashes of both."""
@@ -76,6 +79,9 @@ class Settlements:
             if e.kind == kinds.APPROVED:
                 entries, because = (old.entries[0], e.seq), e.body.get("because", "")
                 old = old._replace(posted=e.at, approved_by=e.by, because=because, entries=entries)
+            elif e.kind == kinds.REVERSED_ALL:
+                by = e.body["superseded_by"]
+                old = old._replace(replaced_by=by, replaced_at=e.at, entries=(*old.entries, e.seq))
             self.found[e.subject] = old._replace(state=_STATE[e.kind])
 
     def get(self, sid: str) -> Settlement:

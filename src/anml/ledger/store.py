@@ -164,6 +164,9 @@ def create(
     is_new = path is not None and not path.exists()
     if path is not None:
         check_file(path, may_be_empty=True)
+        # SQLite gives its other files the mode of this one: for the owner alone.
+        path.touch(mode=0o600)
+        path.chmod(0o600)
     own = (staff or staff_folder()) / f"{charter.founder}.pem"
     signers, engine = SignerLookup((own.parent,)), connect(place)
     if password:

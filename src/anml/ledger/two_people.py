@@ -67,6 +67,11 @@ def _set_payee(tx: Writer, found: Event) -> dict[str, Any]:
 def _confirmed_account(tx: Writer, iban: str, pid: str) -> bool:
     """True if a bank account is registered for this contributor; an error if for another one."""
     owner = tx.reading.held.owners.get(tx.ring.handle(people.PAYEE_KIND, iban))
+    if owner in tx.state.people.erased and tx.state.people.resolve(owner) == owner:
+        raise ConflictError(
+            f"this bank account belongs to contributor {owner}, who was erased with a debt; merge {owner} "
+            f"into {pid} first, so that the debt follows"
+        )
     if owner is not None and tx.state.people.resolve(owner) != tx.state.people.resolve(pid):
         raise ConflictError(
             f"this bank account belongs to contributor {owner}; map the two together instead of paying both"
@@ -86,8 +91,7 @@ def _map(tx: Writer, found: Event) -> dict[str, Any]:
 
 
 def _erase(tx: Writer, found: Event) -> dict[str, Any]:
-    people.delete_personal_rows(tx, found.subject)
-    return {}
+    return people.delete_personal_rows(tx, found.subject)
 
 
 # What a step does and adds to its entry when it is confirmed, beside what was proposed.

@@ -2,8 +2,8 @@
 
 Training weight and pay are two different things: a softmax weight is nearly flat, and would pay a bad
 contributor almost as much as a good one. Pay rests on the product of the signals over kept rows, or
-on p_correct, the probability that a label is right. A contributor of whom nothing can be told is paid as
-one of average quality. Every figure is quantised to an integer first, so that neither the order of rows
+on p_correct, the probability that a label is right. A row earns the same whatever is known of its
+contributor as a whole. Every figure is quantised to an integer first, so that neither the order of rows
 nor the machine changes a result, and an outsider can repeat it with whole numbers alone.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from anml.core.checks import Bools, Floats, Ints, as_integer, as_unit_interval, one_of
+from anml.core.checks import Floats, Ints, as_integer, as_unit_interval, one_of
 from anml.core.errors import InputError
 
 Name = TypeVar("Name", bound=Hashable)
@@ -83,13 +83,6 @@ def row_weights(kind: str, columns: Mapping[str, Any]) -> Ints:
         raise InputError(f"settling by {kind} needs the column {missing[0]}, which the run does not have")
     weights = combine(*(as_unit_interval(name, columns[name]) for name in needed))
     return np.asarray(np.rint(weights * UNIT), dtype=np.int64)
-
-
-def average_row_weight(p_correct: Floats, trusted: Bools) -> int:
-    """Mean p_correct of the trusted contributors' rows, or of all rows if no contributor is trusted."""
-    some = p_correct[trusted] if trusted.any() else p_correct
-    # The exact sum, rounded once, does not depend on the order of rows.
-    return round(math.fsum(some) / len(some) * UNIT)
 
 
 def contributor_weights(claims: Claims, rules: PayoutRules) -> dict[str, int]:

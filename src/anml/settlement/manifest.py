@@ -47,7 +47,7 @@ _COUNTS = ("rows", "kept", "counted", "units", "multiplier", "r")
 # What somebody else's program reads and shows: a type, a list of one shape, a list of just these, values by
 # name, of which some may be missing, or by any name.
 _ENTRY_SCHEMA = {
-    "pid": str, "units_sha256": str, "newcomer": bool, **dict.fromkeys(_COUNTS, int), "paid": int,
+    "pid": str, "units_sha256": str, "newcomer": bool, **dict.fromkeys(_COUNTS, int),
     "bands": {"": {"": int}}, "verdicts": {"": int},
     "judged": [
         {"accuracy": (int, int, int), "kappa": (int, int, int), "most_common_error": (str, str, int)}
@@ -55,12 +55,12 @@ _ENTRY_SCHEMA = {
 }  # fmt: skip
 _HEADER_SCHEMA = {
     "format": str, "totals": {"": str}, "lines_root": str, "unit": int, "pool": int, "rate": int,
-    "currency": str, "rules": dict, ENTRIES_KEY: [_ENTRY_SCHEMA], "average_row": int,
+    "currency": str, "rules": dict, ENTRIES_KEY: [_ENTRY_SCHEMA],
     "disputed": {"because": str, "accepted": str, "by": str},
     "run": {"samples_sha256": str, "rows_sha256": str, "work_sha256": str, "marks": [str],
             "record_sha256": str, "rows": int, "kept": int},
 }  # fmt: skip
-_MISSING = {"paid", "verdicts", "judged", "accuracy", "kappa", "most_common_error", "average_row"}
+_MISSING = {"verdicts", "judged", "accuracy", "kappa", "most_common_error"}
 _MISSING |= {"disputed", "record_sha256", "rows", "kept"}
 
 

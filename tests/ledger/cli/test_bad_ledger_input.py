@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from anml.core.canonical import sha256
 from anml.ledger import kinds, two_people
 from anml.ledger.keys import create_signer, public_text, read_public
+from anml.ledger.money import parse_amount
 from anml.ledger.pay import settle
 from anml.ledger.store import LedgerSettings, create
-from anml.settlement.money import parse_amount
 
 DATA = Path(__file__).parents[2] / "data"
 PEOPLE = {"ann": 3, "bob": 2}

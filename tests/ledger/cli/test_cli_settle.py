@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from anml.settlement.money import MINOR_DIGITS
+from anml.ledger.money import MINOR_DIGITS
 
 
 def draft(books, *more):
@@ -91,7 +91,7 @@ def test_a_pool_may_be_of_any_currency(books, currency):
             "an amount is digits with an optional point",
         ),
         (["--pool", "1e9", "--currency", "EUR", "--source", "run"], "an amount is digits"),
-        (["--pool", "5", "--currency", "euro"], "a currency is three capital letters"),
+        (["--pool", "5", "--currency", "euro"], "a currency is a code of ISO 4217"),
         (["--pool", "5", "--currency", "EUR", "--source", "run", "--volume", "2"], "volume must lie in"),
         (
             ["--pool", "5", "--currency", "EUR", "--source", "run", "--max-share", "2"],

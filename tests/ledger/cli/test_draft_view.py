@@ -30,13 +30,21 @@ def test_what_it_replaces_the_difference_and_who_is_left_out_are_said():
     one = line("ada", 8_000_000, 8_000_000, before=5_000_000, newcomer=True)
     shown = "\n".join(
         draft_shown(
-            content(one, supersedes="s0", replaced=[5_000_000, "USD"], before="s0", gone={"bea": 5_000_000})
+            content(
+                one,
+                supersedes="s0",
+                replaced=[5_000_000, "USD"],
+                before="s0",
+                gone={"bea": 5_000_000},
+                debts={"ada": 2_500_000},
+            )
         )
     )
     for said in (
         "It replaces settlement s0 of 5.00 USD, which is reversed.",
         "3.00",
         "bea got 5.00 and is not in it.",
+        "ada got 2.50 EUR of it already, which becomes a debt.",
         "new",
     ):
         assert said in shown

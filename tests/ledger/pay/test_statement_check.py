@@ -68,7 +68,7 @@ def test_a_statement_that_lacks_something_is_not_whole(lived, found, name):
 
 
 def test_another_format_is_named(lived, found):
-    with pytest.raises(InputError, match="this is not a statement of format anml-statement/3"):
+    with pytest.raises(InputError, match="this is not a statement of format anml-statement/4"):
         checked(lived, {**found, "format": "anml-statement/1"})
     with pytest.raises(InputError, match=r"expected 'application/vnd.anml.statement"):
         verify(

@@ -10,12 +10,12 @@ from anml.cli.text import columns
 from anml.core.errors import InputError
 from anml.ledger.cli.context import LedgerContext, with_ledger_options
 from anml.ledger.contributors.names import find_person, find_settlement, names_of, require_exact_name
+from anml.ledger.money import format_amount, format_money, parse_amount
 from anml.ledger.pay.disputes import answer as answer_dispute
 from anml.ledger.pay.disputes import list_disputes, open_dispute, read_appeal
 from anml.ledger.pay.disputes import resolve as resolve_dispute
 from anml.ledger.services.steps import resolution
 from anml.ledger.services.steps import reverse as reverse_settlement_share
-from anml.settlement.money import format_amount, format_money, parse_amount
 
 disputes = typer.Typer(help="Disputes about a settlement, and corrections.", no_args_is_help=True)
 Settlement = Annotated[str, arg("The settlement.")]

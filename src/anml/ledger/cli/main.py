@@ -15,7 +15,7 @@ Version = Annotated[
     bool, opt("Show the version and exit.", "--version", is_eager=True, callback=show_version)
 ]
 # Packages of the extra `ledger`, without which the commands cannot be imported.
-PACKAGES = ("sqlalchemy", "cryptography")
+PACKAGES = ("sqlalchemy", "cryptography", "iso4217", "stdnum", "confusable_homoglyphs")
 
 
 @app.callback()

@@ -13,6 +13,7 @@ from anml.core.files import check_writable, write_file
 from anml.core.text import pluralise
 from anml.ledger.cli.context import LedgerContext, with_ledger_options
 from anml.ledger.contributors.names import find_people, names_of, require_exact_name
+from anml.ledger.money import format_amount, format_money, parse_amount
 from anml.ledger.pay.settle import (
     SettlementTerms,
     adverse_decisions,
@@ -24,7 +25,6 @@ from anml.ledger.pay.settle import (
 from anml.ledger.pay.settle import withdraw as withdraw_settlement
 from anml.ledger.services.steps import approval, content_digest
 from anml.settlement.allocate import UNIT, PayoutRules, to_integer_parts
-from anml.settlement.money import format_amount, format_money, parse_amount
 
 # From here on a line is far above what its rows alone would be paid.
 _UNUSUAL_RATIO = 1.25
@@ -251,6 +251,10 @@ def draft_shown(content: dict[str, Any]) -> list[str]:
         was = format_money(content["replaced"][0], content["replaced"][1])
         which = f"{content['supersedes']} of {was} {content['replaced'][1]}"
         lines.append(f"It replaces settlement {which}, which is reversed.")
+        lines += [
+            f"{name} got {format_money(amount, currency)} {currency} of it already, which becomes a debt."
+            for name, amount in content["debts"].items()
+        ]
     lines += dispute_sentences(content) if content["disputed"] else []
     lines += [f"An appeal waits for an answer for too long: {late}." for late in content["late"]]
     if below := sum(line["below"] for line in content["lines"]):

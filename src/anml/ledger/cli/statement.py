@@ -1,10 +1,9 @@
 """`anml-ledger statement` and `anml-ledger payout`: what people get to see, and what banks get to do."""
 
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from anml.cli.options import arg, opt
 from anml.cli.text import columns
@@ -21,6 +20,8 @@ from anml.ledger.contributors.names import (
     names_of,
     require_exact_name,
 )
+from anml.ledger.money import format_minor_units, format_money, parse_amount
+from anml.ledger.pay.bank import record_bank_result
 from anml.ledger.pay.exports import statements_csv
 from anml.ledger.pay.payout import (
     batches,
@@ -33,13 +34,7 @@ from anml.ledger.pay.payout import (
 from anml.ledger.pay.statement import build, sign
 from anml.ledger.services.steps import public_key as log_public_key
 from anml.ledger.services.steps import read_public, retry_payments
-from anml.ledger.services.verify import check_statement
-from anml.report.printable import sanitise
-from anml.settlement.allocate import UNIT
-from anml.settlement.money import format_minor_units, format_money, parse_amount
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from anml.ledger.services.verify import check_statement, verifier
 
 # Statements by contributor.
 Made = dict[str, dict[str, Any]]
@@ -83,7 +78,7 @@ def _write(at: LedgerContext, made: Made, out: Path | None, bundle: Path | None)
         signed = sign(at.book, item)
         if out is not None:
             write_file(out / f"{pid}.json", signed, private=True)
-            write_file(out / f"{pid}.html", statement_html(item), private=True)
+            write_file(out / f"{pid}.html", verifier().page(item), private=True)
         if bundle is not None:
             write_bundle(bundle / pid, item, signed, log_public_key(at.book))
     if out is not None:
@@ -111,6 +106,7 @@ def _verify(at: LedgerContext, path: Path, public_key: str | None) -> None:
     due = sums["gross"] + sums["corrected"] - sums["returned"] - sums["reversed"]
     value = {
         "verified": True,
+        **{name: found[name] for name in ("state", "posted", "issued_at", "replaced_by")},
         "contributor": found["contributor"],
         "settlement": found["settlement"],
         "gross": format_money(sums["gross"], currency),
@@ -125,6 +121,11 @@ def _verify(at: LedgerContext, path: Path, public_key: str | None) -> None:
     moved["reversed"] = -sums["reversed"]
     changes = [f"{word} {format_money(amount, currency)}" for word, amount in moved.items() if amount]
     changed = [f"Since then {', '.join(changes)}: {value['due']} {currency} in all."] if changes else []
+    days = f"Posted {found['posted'][:10]}, stated {found['issued_at'][:10]}."
+    changed.append(days)
+    if found["state"] == "reversed":
+        day = found["replaced_at"][:10]
+        changed.append(f"REPLACED by {found['replaced_by']} on {day}: this amount no longer counts.")
     alone = ["One person keeps this ledger."] if found["single_person"] else []
     at.show(value, [line, *changed, *alone, "Signatures, checkpoint and inclusion proofs hold."])
 
@@ -141,12 +142,16 @@ def payout(
     paid: Annotated[str | None, opt("Record that this batch was paid.")] = None,
     failed: Annotated[str | None, opt("Record that payments of this batch came back.")] = None,
     contributor: Annotated[list[str] | None, opt("Only these, with --paid or --failed.")] = None,
+    bank: Annotated[Path | None, opt("Record a bank's file: camt.053, camt.054 or pain.002.")] = None,
     checkpoint: Annotated[Path | None, opt("A checkpoint that was kept elsewhere.")] = None,
     bank_list: Annotated[Path | None, opt("After a restored backup: CSV of what the bank paid.")] = None,
 ) -> None:
     """Pay what was released. Make a batch, then record what was paid or came back."""
-    if paid and failed:
-        raise InputError("one thing at a time: --paid or --failed")
+    if bool(paid) + bool(failed) + bool(bank) > 1:
+        raise InputError("one thing at a time: --bank, --paid or --failed")
+    if bank is not None:
+        _record_bank_file(at, bank)
+        return
     if failed and not contributor:
         raise InputError("say with --contributor whose payment came back")
     if paid or failed:
@@ -179,6 +184,15 @@ def payout(
     more = {"left_out": made.left_out, "again": made.again, "dry_run": at.dry_run,
             "files": list(map(str, made.files))}  # fmt: skip
     _show_batch(at, made.batch, more)
+
+
+def _record_bank_file(at: LedgerContext, path: Path) -> None:
+    found, names = record_bank_result(at.book, path, at.by), names_of(at.book)
+    lines = [f"{names.get(pid, pid)}  paid" for pid in found.paid]
+    lines += [f"{names.get(pid, pid)}  came back, and will be paid again" for pid in found.failed]
+    strange = f"{pluralise(len(found.unknown), 'payment')} in {path.name} of no batch here"
+    lines += [strange] * bool(found.unknown)
+    at.show(found._asdict(), lines or [f"{path.name} has nothing new."])
 
 
 def _close(at: LedgerContext, batch: str, contributor: list[str] | None, paid: bool) -> None:
@@ -222,58 +236,12 @@ def _list_batches(at: LedgerContext) -> None:
     at.show({"batches": value}, columns(("batch", "made", "payments", "total", ""), rows))
 
 
-# What a statement is made of, in words.
-TITLES = {
-    "gross": "Earned in this settlement",
-    "held": "Held",
-    "released": "Released",
-    "returned": "Back to the pool",
-    "reversed": "Reversed",
-    "corrected": "Corrected after a dispute",
-    "payable": "Payable (all settlements)",
-    "in_transit": "On its way to the bank (all settlements)",
-    "paid": "Paid (all settlements)",
-}
-# Shown also where they are nothing.
-ALWAYS = ("gross", "held", "released", "paid")
-SIGNALS = {"v": "Verification", "r": "Reputation", "t": "Freshness"}
-
-
-@cache
-def _template() -> "Template":
-    """Compiled once for everybody's statement."""
-    from jinja2 import Environment, PackageLoader, select_autoescape
-
-    pages = Environment(
-        loader=PackageLoader("anml.ledger"), autoescape=select_autoescape(default=True),
-        finalize=lambda value: sanitise(value) if type(value) is str else value,
-    )  # fmt: skip
-    return pages.get_template("statement.html")
-
-
-def statement_html(statement: Mapping[str, Any]) -> str:
-    """The page; everything in it is escaped."""
-    currency = statement["currency"]
-
-    def money(micro: int) -> str:
-        return format_money(micro, currency)
-
-    shown = {name: value for name, value in statement["amounts"].items() if value or name in ALWAYS}
-    amounts = {TITLES[name]: money(value) for name, value in shown.items()}
-    bands = {
-        SIGNALS[name]: {band: count for band, count in counts.items() if count}
-        for name, counts in statement["bands"].items()
-    }
-    share = f"{statement['share'] / UNIT:.4%}"
-    return _template().render(s=statement, amounts=amounts, bands=bands, share=share, money=money)
-
-
 def write_bundle(folder: Path, statement: Mapping[str, Any], signed: bytes, public_key: str) -> None:
     """All that an outsider needs to check one statement: no anml, no database, no network."""
     proof = statement["proof"]
     made: dict[str, bytes | str] = {
         "statement.json": signed,
-        "statement.html": statement_html(statement),
+        "statement.html": verifier().page(statement),
         "manifest-part.json": canonical({name: proof[name] for name in _INTERNAL_FIELDS}) + b"\n",
         "checkpoint.txt": proof["checkpoint"],
         "log.pub": public_key + "\n",

@@ -8,10 +8,10 @@ from anml.core.text import pluralise
 from anml.ledger import evidence, kinds, two_people
 from anml.ledger import personal_data as people
 from anml.ledger.identifiers import source_id
-from anml.ledger.rules_people import has_open_request, outstanding_amounts
+from anml.ledger.money import format_money
+from anml.ledger.rules_people import debts, open_requests, outstanding_amounts
 from anml.ledger.store import Ledger, as_transaction
 from anml.ledger.writer import Actor, Writer
-from anml.settlement.money import format_money
 
 NEEDED = ("source", "account", "contributor")
 REASON = "request"
@@ -63,7 +63,10 @@ def erase_contributor(ledger: Ledger, pid: str, *, by: Actor = None, anyway: boo
         # Once more, for what could not be reached then.
         return found | {"unreached": [] if ledger.dry_run else people.scrub_erased(ledger)}
     open_ = [f"{format_money(micro, currency)} {currency}" for currency, micro in found["unpaid"].items()]
-    open_ += ["an appeal"] if found["asks"] else []
+    owes = (
+        f"{format_money(micro, currency)} {currency} of debt" for currency, micro in found["owes"].items()
+    )
+    open_ += [*owes, *found["open"]]
     if open_ and not anyway:
         raise ConflictError(
             f"contributor {pid} still has {', '.join(open_)} open; pay or answer first, or erase anyway"
@@ -92,7 +95,8 @@ def _run_usage(tx: Writer, pid: str) -> dict[str, Any]:
         "runs": [settled[sid].run for sid in used],
         "batches": work,
         "unpaid": outstanding_amounts(state, pid),
+        "owes": debts(state, pid),
+        "open": open_requests(state, pid),
         "unreached": [],
-        "asks": has_open_request(state, pid),
         "proposal": None,
     }

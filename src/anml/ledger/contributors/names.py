@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from anml.core.errors import InputError
 from anml.ledger import personal_data as people
-from anml.ledger.identifiers import confusable_skeleton
+from anml.ledger.identifiers import confusable_skeletons
 from anml.ledger.reading import LedgerReader
 from anml.ledger.services.verify import verified
 from anml.ledger.state import load_component
@@ -30,11 +30,12 @@ def shown_names(ledger: Ledger, where: sa.Connection | LedgerReader) -> dict[str
         plain[pid] = about.get("name") or (accounts[0].partition(":")[2] if accounts else "")
     owners: dict[str, set[str]] = {}
     for pid, name in plain.items():
-        owners.setdefault(confusable_skeleton(name), set()).add(known.resolve(pid))
+        for drawn in confusable_skeletons(name):
+            owners.setdefault(drawn, set()).add(known.resolve(pid))
     found = {}
     for pid, name in plain.items():
         mark = "erased" if pid in known.erased else ""
-        alone = len(owners[confusable_skeleton(name)]) == 1
+        alone = all(len(owners[drawn]) == 1 for drawn in confusable_skeletons(name))
         found[pid] = (name if alone else f"{name} {pid[:SHORT]}") if name else f"{pid[:SHORT]} {mark}".strip()
     return found
 

@@ -13,6 +13,7 @@ from anml.ledger import book, checkpoint, keys, kinds
 from anml.ledger import personal_data as people
 from anml.ledger.contributors.names import shown_names
 from anml.ledger.log import Event, format_timestamp, seconds, shown_date
+from anml.ledger.money import format_amount
 from anml.ledger.pay.reasons import disputes_shown
 from anml.ledger.reading import LedgerReader
 from anml.ledger.services.steps import require_same_content, resolution
@@ -22,7 +23,6 @@ from anml.ledger.state_money import Answer, Disputes, Settlement, read_manifest
 from anml.ledger.store import Ledger, as_transaction
 from anml.ledger.writer import Actor, Writer
 from anml.settlement.allocate import UNIT
-from anml.settlement.money import format_amount
 
 # What an appeal says.
 _SAID = ("settlement", "contributor", "reason", "text", "salt", "public", "signature")

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 from anml.core.errors import InputError
 from anml.io.spreadsheets import to_csv
 from anml.ledger.log import Event
+from anml.ledger.money import bank_charset_name, check_bic, check_iban, format_amount, format_minor_units
 from anml.ledger.personal_data import DETAILS
 from anml.ledger.state_money import Payment, PayoutBatch
 from anml.settlement.allocate import UNIT
-from anml.settlement.money import bank_charset_name, check_bic, check_iban, format_amount, format_minor_units
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 _DEBITS = ("returned", "reversed")

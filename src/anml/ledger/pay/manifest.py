@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from anml.annotators.words import INCONCLUSIVE, LESS_RELIABLE, RELIABLE, VERDICTS
+from anml.annotators.words import VERDICTS
 from anml.core.canonical import sha256
 from anml.core.errors import InputError
 from anml.core.types import SIGNALS
 from anml.pipeline.read import Run
-from anml.settlement.allocate import ROW_WEIGHTS, UNIT, PayoutRules, average_row_weight, row_weights
+from anml.settlement.allocate import ROW_WEIGHTS, UNIT, PayoutRules, row_weights
 from anml.settlement.manifest import FORMAT, add_totals, row_hashes
 
 # Upper ends of the bands shown on a statement.
@@ -37,11 +37,10 @@ def build_manifest(
     """The manifest of a settlement, with contributors under the identifiers in `pids`.
 
     With a `rate`, in micro-units for each label that counts, the pool is what they come to. What the run
-    found of each contributor by name, `judged`, goes into their lines, and so do its verdicts; nobody of whom
-    nothing can be told falls below the weight of an average row.
+    found of each contributor by name, `judged`, goes into their lines, and so do its verdicts; neither
+    changes what a row earns, so rows earn the same in one account as in many.
     """
-    average = _average(run, rules)
-    lines = _lines(run, rules, pids, average)
+    lines = _lines(run, rules, pids)
     own: dict[str, list[dict[str, Any]]] = {}
     for name, found in sorted((judged or {}).items()):
         own.setdefault(pids[name], []).append(found)
@@ -61,7 +60,7 @@ def build_manifest(
         "currency": currency,
         "contributors": lines,
     }
-    return add_totals(made if average is None else {**made, "average_row": average})
+    return add_totals(made)
 
 
 def row_keys(run: Run) -> pl.Series:
@@ -81,25 +80,15 @@ def rows_digest(run: Run, pids: Mapping[str, str]) -> dict[str, Any]:
     return row_hashes(rows.unique().sort().to_list(), work.unique().sort().to_list())
 
 
-def _average(run: Run, rules: PayoutRules) -> int | None:
-    """Units of an average row, where pay goes by p_correct and the run has verdicts; None elsewhere."""
-    if run.verdicts is None or rules.weight != "p_correct" or "p_correct" not in run.samples.columns:
-        return None
-    p_correct = run.samples["p_correct"].cast(pl.Float64).fill_null(1.0).to_numpy()
-    return average_row_weight(p_correct, _verdict(run).is_in([RELIABLE, LESS_RELIABLE]).to_numpy())
-
-
 def _verdict(run: Run) -> pl.Series:
     """Return the verdict of the contributor of each row."""
     who = run.samples["contributor"].cast(pl.String)
     return who.replace_strict(run.verdicts or {}, default="", return_dtype=pl.String).alias("verdict")
 
 
-def _lines(
-    run: Run, rules: PayoutRules, pids: Mapping[str, str], average: int | None
-) -> list[dict[str, Any]]:
+def _lines(run: Run, rules: PayoutRules, pids: Mapping[str, str]) -> list[dict[str, Any]]:
     """One line for each contributor, sorted, so that the order of rows leaves no trace."""
-    frame = _with_units(run, rules, pids, average)
+    frame = _with_units(run, rules, pids)
     bands = [
         pl.col(name).is_between(low, high, closed="right").sum().alias(f"{name}/{label}")
         for name, ends in SIGNAL_BANDS.items()
@@ -107,7 +96,7 @@ def _lines(
     ]
     lines = frame.group_by("pid").agg(
         pl.len().alias("rows"),
-        pl.col("kept", "paid").sum(),
+        pl.col("kept").sum(),
         pl.col("r").filter(pl.col("kept")).mean().fill_null(0.0).alias("r_mean"),
         *((pl.col("verdict") == name).sum().alias(f"verdict/{name}") for name in VERDICTS),
         *bands,
@@ -129,15 +118,12 @@ def _manifest_entry(row: dict[str, Any]) -> dict[str, Any]:
         "bands": {
             name: {label: row[f"{name}/{label}"] for label in ends} for name, ends in SIGNAL_BANDS.items()
         },
-        **({"verdicts": found, "paid": row["paid"]} if found else {}),
+        **({"verdicts": found} if found else {}),
     }
 
 
-def _with_units(run: Run, rules: PayoutRules, pids: Mapping[str, str], average: int | None) -> pl.DataFrame:
-    """The columns that matter; signals that the run did not have count as 1.
-
-    Of whom nothing can be told is paid for rows that were not kept by p_correct too, as for average rows.
-    """
+def _with_units(run: Run, rules: PayoutRules, pids: Mapping[str, str]) -> pl.DataFrame:
+    """The columns that matter; signals that the run did not have count as 1."""
     samples = run.samples
     needed = {*ROW_WEIGHTS[rules.weight][0], *SIGNAL_BANDS} - {"kept"}
     missing = [name for name in needed - set(SIGNALS) if name not in samples.columns]
@@ -151,18 +137,13 @@ def _with_units(run: Run, rules: PayoutRules, pids: Mapping[str, str], average: 
     item = pl.col("item").cast(pl.String) if "item" in samples.columns else pl.lit(None, pl.String)
     who = pl.col("contributor").cast(pl.String).replace_strict(pids, return_dtype=pl.String).alias("pid")
     frame = samples.select(who, item.alias("item"), pl.col("kept").cast(pl.Boolean), *ones, *given)
-    frame = frame.with_columns(_verdict(run))
-    spared = (pl.col("verdict") == INCONCLUSIVE) & (rules.weight == "p_correct" or run.combine == "evidence")
-    frame = frame.with_columns(paid=pl.col("kept") | spared)
-    columns = {name: frame[name].to_numpy() for name in needed} | {"kept": frame["paid"].to_numpy()}
-    frame = frame.with_columns(pl.Series("units", row_weights(rules.weight, columns)))
-    least = pl.when(pl.col("verdict") == INCONCLUSIVE).then(average or 0).otherwise(0).cast(pl.Int64)
-    return frame.with_columns(pl.max_horizontal("units", least).alias("units"))
+    columns = {name: frame[name].to_numpy() for name in (*needed, "kept")}
+    return frame.with_columns(_verdict(run), pl.Series("units", row_weights(rules.weight, columns)))
 
 
 def _sum_per_item(frame: pl.DataFrame) -> pl.DataFrame:
     """Units by contributor, rows about one item as one; millions and units are summed apart, to be exact."""
-    paid = frame.filter(pl.col("paid")).select("pid", "item", "units")
+    paid = frame.filter(pl.col("kept")).select("pid", "item", "units")
     alone = paid.filter(pl.col("item").is_null()).select("pid", "units")
     shared = paid.filter(pl.col("item").is_not_null()).group_by("pid", "item")
     together = shared.agg(pl.col("units").sum() // pl.len()).select("pid", pl.col("units").cast(pl.Int64))

@@ -16,6 +16,7 @@ from anml.ledger import book, checkpoint, two_people
 from anml.ledger import personal_data as people
 from anml.ledger import replay as audit
 from anml.ledger.log import Event
+from anml.ledger.money import bank_charset_name, check_bic, check_iban, parse_amount
 from anml.ledger.pay.exports import beancount, check_payer, pain001, payout_csv
 from anml.ledger.reading import LedgerReader
 from anml.ledger.services.steps import require_same_content, retry_payments
@@ -23,7 +24,6 @@ from anml.ledger.services.verify import verified
 from anml.ledger.state_money import PayoutBatch, Payouts
 from anml.ledger.store import Ledger, as_transaction
 from anml.ledger.writer import Actor, Writer
-from anml.settlement.money import bank_charset_name, check_bic, check_iban, parse_amount
 
 # What a payee must have given before a rail can pay them.
 PAYMENT_METHODS: dict[str, tuple[str, ...]] = {"csv": ("name",), "pain001": ("name", "iban")}

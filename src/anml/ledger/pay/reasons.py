@@ -7,13 +7,13 @@ from anml.annotators.words import INCONCLUSIVE
 from anml.core.text import pluralise
 from anml.ledger import personal_data as people
 from anml.ledger.log import Event, shown_date
+from anml.ledger.money import format_amount, format_money
 from anml.ledger.reading import LedgerReader
 from anml.ledger.rules_money import REASONS
 from anml.ledger.state_money import ANSWER_DEADLINE_DAYS, Dispute
 from anml.ledger.state_people import Staff
 from anml.ledger.store import Ledger
 from anml.settlement.allocate import UNIT
-from anml.settlement.money import format_amount, format_money
 from anml.signals.policy import EVIDENCE, AttestationRecord, ContributorStatus
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def reason_lines(
 ) -> list[str]:
     """List the reasons for the amount, one line for each kind."""
     made = scene.manifest
-    found = _about_labels(line) + _about_rows(line, made) + _manual_reduction(scene, line)
+    found = _about_labels(line) + _about_rows(line) + _manual_reduction(scene, line)
     if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"] and made["rules"]["newcomer_cap"] < UNIT:
@@ -175,21 +175,16 @@ def appeal_instructions(end: float, staff: Staff, now: float) -> str:
     )
 
 
-def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
-    paid = line.get("paid", line["kept"])
-    head = f"{line['kept']} of {pluralise(line['rows'], 'row was', 'rows were')} kept for training"
-    unsure = line.get("verdicts", {}).get(INCONCLUSIVE, 0)
-    if not unsure:
-        found = [f"{head}; rows not kept earn nothing."]
-    else:
-        found = [
-            f"{head}.",
-            f"The verdict is inconclusive for {pluralise(unsure, 'label')}: all are paid for.",
-        ]
-        if "average_row" in made:
-            found.append("Each of these counts at least as much as an average row of reliable contributors.")
-    if line["counted"] < paid:
-        found.append(f"{paid} paid rows are about {pluralise(line['counted'], 'item')}; an item counts once.")
+def _about_rows(line: Mapping[str, Any]) -> list[str]:
+    kept = line["kept"]
+    found = [
+        f"{kept} of {pluralise(line['rows'], 'row was', 'rows were')} kept for training; rows not kept earn "
+        "nothing."
+    ]
+    if unsure := line.get("verdicts", {}).get(INCONCLUSIVE, 0):
+        found.append(f"The verdict is inconclusive for {pluralise(unsure, 'label')}; this changes no amount.")
+    if line["counted"] < kept:
+        found.append(f"{kept} kept rows are about {pluralise(line['counted'], 'item')}; an item counts once.")
     if flagged := line["bands"]["v"]["flagged"]:
         found.append(f"{pluralise(flagged, 'row was', 'rows were')} flagged or retracted.")
     return found

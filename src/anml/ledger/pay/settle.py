@@ -13,6 +13,7 @@ from anml.ledger import replay as audit
 from anml.ledger.contributors.names import shown_names
 from anml.ledger.identifiers import confusable_names, source_id
 from anml.ledger.log import Event, seconds
+from anml.ledger.money import check_currency
 from anml.ledger.rules_money import amount_returned, require_single_line
 from anml.ledger.services.steps import approval, overlaps, require_same_content
 from anml.ledger.standing import contributor_statuses
@@ -21,7 +22,6 @@ from anml.ledger.store import Ledger, as_transaction
 from anml.ledger.writer import Actor, Writer
 from anml.settlement.allocate import UNIT, PayoutRules
 from anml.settlement.manifest import contributor_amounts, header_digest
-from anml.settlement.money import check_currency
 from anml.signals.policy import Policy
 
 if TYPE_CHECKING:

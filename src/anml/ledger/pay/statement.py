@@ -30,7 +30,9 @@ from anml.signals.policy import Policy
 FORMAT: str = verifier().FORMAT
 PAYLOAD: str = verifier().STATEMENT
 # What a statement says of its settlement as the ledger does.
-_AS_SETTLED = ("project", "pool", "approved_by", "state", "currency", "manifest", "because")
+_AS_SETTLED = (
+    "project", "pool", "approved_by", "state", "currency", "manifest", "because", "replaced_by", "replaced_at"
+)  # fmt: skip
 
 
 class StatementContext:
@@ -46,6 +48,7 @@ class StatementContext:
             raise InputError(f"settlement {sid} is {found.state}; statements follow its approval")
         trail, at = state.trail, format_timestamp(ledger.clock())
         self.state, self.settlement, self.tree, self.now = state, found, tree, seconds(at)
+        self.issued_at = at
         self.own: dict[str, list[Event]] = defaultdict(list)
         for e in reading.entries(seq for (s, _), each in trail.own.items() if s == sid for seq in each):
             self.own[e.subject].append(e)
@@ -175,6 +178,7 @@ def _statement(scene: StatementContext, pid: str, place: int, tasks: dict[str, s
         "settlement": found.id,
         "drafted_by": found.by,
         "posted": scene.posted,
+        "issued_at": scene.issued_at,
         **{name: getattr(found, name) for name in _AS_SETTLED},
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
         **{name: line[name] for name in ("bands", "verdicts", "judged") if name in line},

@@ -16,15 +16,16 @@ from anml.ledger import personal_data as people
 from anml.ledger.contributors.names import shown_names
 from anml.ledger.identifiers import staff_id
 from anml.ledger.log import Event, seconds, shown_date
-from anml.ledger.rules_people import outstanding_amounts
+from anml.ledger.money import format_amount
+from anml.ledger.reading import LedgerReader
+from anml.ledger.rules_people import debts, open_requests, outstanding_amounts
 from anml.ledger.rules_staff import require_different_people, second_person
-from anml.ledger.state import State, Where, load_component
+from anml.ledger.state import State, load_component
 from anml.ledger.state_money import Settlement, Settlements, read_manifest
 from anml.ledger.state_people import Keys, Payees, Proposals, Staff
 from anml.ledger.store import Ledger, as_transaction, staff_folder
 from anml.ledger.writer import Actor, Writer
 from anml.settlement.manifest import contributor_amounts
-from anml.settlement.money import format_amount, format_money
 
 # So many letters name a content: whoever makes it up finds no two contents of one name.
 DIGEST_LENGTH = 32
@@ -69,7 +70,7 @@ def open_proposals(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]
     """List the proposals that need a second approval, oldest first, with a description in `says`."""
     with ledger.read() as connection:
         waits = load_component(Proposals, connection).waiting
-        shown = [proposal(connection, ledger, p, names, connection) for p in waits]
+        shown = [proposal(connection, ledger, p, names) for p in waits]
     return [{**one, "says": describe_proposal({**one, "until_now": {}})} for one in shown]
 
 
@@ -100,25 +101,25 @@ def withdraw_proposals(ledger: Ledger, numbers: Sequence[int], by: Actor = None)
 
 def describe_proposal(p: dict[str, Any]) -> str:
     """A proposal in one line."""
-    who, body = p["name"], p["body"]
+    body = p["body"]
     listed = ", ".join(f"{name} {value}" for name, value in p["details"].items())
     old = ", ".join(f"{name} {value}" for name, value in p["until_now"].items())
-    amount = format_amount(body["amount"]) if "amount" in body else ""
-    owed = ", ".join(f"{format_money(micro, currency)} {currency}" for currency, micro in p["open"].items())
+    amount, known = format_amount(body["amount"]) if "amount" in body else "", p["person"]
+    owed = ", ".join(p["open"])
     named = {name: ", ".join(map(str, body.get(name, ()))) for name in ("roles", "may")}
     said: dict[str, str] = {
         kinds.STAFF_ADDED: f"bring in {p['subject']} as {named['roles']}, with the key {body.get('public')}",
         kinds.STAFF_RENEWED: f"let {p['subject']} sign with the key {body.get('public')} from now on",
         kinds.CLOCK: "mend the clock: from then on entries are dated by who confirms this",
-        kinds.ERASED: f"erase all that is personal of {who}, with {owed or 'money or an appeal'} still open",
+        kinds.ERASED: f"erase all that is personal of {known}, with {owed or 'nothing'} still open",
         kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}, from "
         f"{str(body.get('since'))[:10]}" + (f" until {body['until'][:10]}" if body.get("until") else ""),
-        kinds.REVIEWER_NAMED: f"{'let' if body.get('on') else 'no longer let'} reviews by {who} count",
-        kinds.PAYEE_SET: f"pay {who} under {listed}" + (f"; until now under {old}" if old else ""),
-        kinds.MAPPED: f"take account {p['details'].get('source')}:{p['details'].get('account')} for {who}",
-        kinds.MERGED: f"take {who} and {p['into'] or body.get('into')} for one person",
+        kinds.REVIEWER_NAMED: f"{'let' if body.get('on') else 'no longer let'} reviews by {known} count",
+        kinds.PAYEE_SET: f"pay {known} under {listed}" + (f"; until now under {old}" if old else ""),
+        kinds.MAPPED: f"take account {p['details'].get('source')}:{p['details'].get('account')} for {known}",
+        kinds.MERGED: f"take {known} and {p['into']} for one person",
         # To the last micro-unit: who confirms it signs for that.
-        kinds.REVERSED: f"take back {amount} {p['currency']} of {who} ({body.get('reason')})",
+        kinds.REVERSED: f"take back {amount} {p['currency']} of {known} ({body.get('reason')})",
     }
     return said[p["step"]]
 
@@ -196,11 +197,21 @@ def approval(tx: Writer, sid: str, by: Actor = None) -> dict[str, Any]:
         "project": found.project, "drafted_by": found.by, "window_days": found.window_days,
         "accepted": found.accepted, "disputed": made.get("disputed"), "supersedes": found.supersedes,
         "replaced": replaced and [replaced.pool, replaced.currency],
+        "debts": {names.get(pid, pid): amount for pid, amount in _released(tx.state, replaced).items()},
         "before": before, "gone": {names.get(pid, pid): amount for pid, amount in sorted(got.items())
                                    if found.supersedes == before and pid not in given},
         "overlaps": overlaps(known, found), "late": _late_answers(tx, names),
         "lines": sorted(lines, key=lambda line: -line["amount"]),
     }  # fmt: skip
+
+
+def _released(state: State, replaced: Settlement | None) -> dict[str, int]:
+    """Micro-units of a replaced settlement that left it already: each becomes a debt of who got it."""
+    if replaced is None:
+        return {}
+    held = state.balances.of_kind("held:", replaced.currency, replaced.id)
+    left = state.credits.left(replaced.id).items()
+    return {pid: amount - held.get(pid, 0) for pid, amount in left if amount > held.get(pid, 0)}
 
 
 def proposals(tx: Writer, numbers: Sequence[int], by: Actor = None) -> dict[str, Any]:
@@ -210,37 +221,56 @@ def proposals(tx: Writer, numbers: Sequence[int], by: Actor = None) -> dict[str,
         _require_second_person(
             tx, found.body["step"], by, found.by, "proposed this; a second person must confirm it"
         )
-    shown = [proposal(tx.connection, tx.ledger, known.open(number), names, tx.state) for number in numbers]
+    shown = [proposal(tx.reading, tx.ledger, known.open(number), names) for number in numbers]
     return {"step": "confirm", "proposals": shown}
 
 
 def proposal(
-    connection: sa.Connection, ledger: Ledger, p: Event, names: Mapping[str, str], where: Where
+    where: sa.Connection | LedgerReader, ledger: Ledger, p: Event, names: Mapping[str, str]
 ) -> dict[str, Any]:
     """A proposal with what it says of people, as far as the ledger's keys are at hand."""
     step, body = p.body["step"], p.body["body"]
-    agreed = load_component(Payees, where).paper.get(p.subject, "") if step == kinds.PAYEE_SET else ""
+    connection, known = (where.connection, where.state) if isinstance(where, LedgerReader) else (where, where)
+    agreed = load_component(Payees, known).paper.get(p.subject, "") if step == kinds.PAYEE_SET else ""
     details, old = (
         people.read_values(connection, ledger.keys, p.subject, paper) if ledger.keys else {}
         for paper in (p.body["paper"], agreed)
     )
+
+    def person(pid: str) -> str:
+        accounts = people.profile(where, ledger.keys, pid).get("accounts", []) if ledger.keys else []
+        return f"{names.get(pid, pid)} ({', '.join([*accounts, pid])})"
+
     return {
         "proposal": p.seq,
         "step": step,
         "subject": p.subject,
         "body": body,
         "name": names.get(p.subject, p.subject),
-        "into": names.get(str(body.get("into")), ""),
+        # The person behind a name: two people may have one name, so place and identifier are shown.
+        "person": person(p.subject),
+        "into": person(body["into"]) if step == kinds.MERGED else "",
         "details": details,
         "until_now": old,
         "settlement": p.settlement,
         "by": p.by,
         "at": p.at,
-        "currency": load_component(Settlements, where).get(p.settlement).currency if p.settlement else "",
-        "open": outstanding_amounts(where, p.subject)
-        if step == kinds.ERASED and isinstance(where, State)
-        else {},
+        "currency": load_component(Settlements, known).get(p.settlement).currency if p.settlement else "",
+        "open": open_matters(known, p.subject) if step == kinds.ERASED and isinstance(known, State) else [],
     }
+
+
+def open_matters(state: State, pid: str) -> list[str]:
+    """Describe all that is open with a contributor: money in either direction, an appeal, a reversal."""
+
+    def in_words(amounts: dict[str, int]) -> str:
+        return " and ".join(f"{format_amount(micro)} {currency}" for currency, micro in amounts.items())
+
+    owed, owes = outstanding_amounts(state, pid), debts(state, pid)
+    matters = [f"{in_words(owed)} owed to them"] * bool(owed) + [f"{in_words(owes)} owed by them"] * bool(
+        owes
+    )
+    return matters + open_requests(state, pid)
 
 
 def resolution(tx: Writer, sid: str, pid: str, by: Actor = None) -> dict[str, Any]:

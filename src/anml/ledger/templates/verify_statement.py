@@ -5,7 +5,8 @@
     python verify.py --compare ONE OTHER [--proof FILE] --public-key KEY
     python verify.py [FOLDER] --appeal FILE --reason REASON --text TEXT --sign OWN.pem --public-key KEY
 
-FOLDER (this file's own without it) holds statement.json, manifest-part.json, checkpoint.txt and log.pub.
+FOLDER (this file's own without it) holds statement.json, statement.html, manifest-part.json, checkpoint.txt
+and log.pub; the page must be the one that follows from the signed statement.
 Needs Python 3.9 and the package cryptography; nothing is sent anywhere. KEY is the ledger's public key, a
 file with it, or 16 letters or more of its fingerprint, from elsewhere: a website, a contract. It prints YES
 or NO and why, and exits with 0 or 1; without KEY it cannot tell whose key it is, and exits with 2 at best.
@@ -23,6 +24,7 @@ be paid. Entries that were left out cannot be seen from here: compare checkpoint
 
 import base64
 import hashlib
+import html
 import json
 import secrets
 import sys
@@ -35,7 +37,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 STATEMENT = "application/vnd.anml.statement+json"
-FORMAT = "anml-statement/3"
+FORMAT = "anml-statement/4"
 LARGEST_FILE = 64 * 2**20
 PRIME = 2**255 - 19
 ROLES = {"drafter", "approver", "payer", "reviewer", "admin"}
@@ -269,6 +271,9 @@ def check_acts(entries, covers, statement, public, size):
     wanted = {"drafted_by": draft["by"], "approved_by": approval["by"], "posted": approval["at"],
               "project": draft["body"]["project"], "manifest": draft["body"]["manifest"],
               "appeal_to": created["body"]["appeals"]}  # fmt: skip
+    if replaced := one.get("settlement.reversed"):
+        wanted.update(replaced_by=replaced["body"]["superseded_by"], replaced_at=replaced["at"])
+    wanted["state"] = "reversed" if replaced else "posted"
     for name, value in wanted.items():
         need(statement[name] == value, "it names others, or another day: %s is not what was signed" % name)
     for entry in entries:
@@ -413,9 +418,104 @@ def check_statement(statement, data, public):
     who = alone if statement["single_person"] else "%s and %s" % (drafter, approver)
     said = (statement["contributor"], Decimal(due) / 10**6, statement["currency"], statement["settlement"])
     first = "%s earned %s %s in %s (%s), signed by %s, " % (*said, why, who)
-    last = "in a log of %s entries; issued by %s, on whose word alone rest the name, "
-    last += "what was paid, appeals with their dates, and all reasons"
-    return first + last % (checkpoint[1], statement["issued_by"]["name"])
+    last = "in a log of %s entries; posted %s, stated %s, issued by %s, on whose word alone rest the name, "
+    last += "what was paid, appeals with their dates, all reasons and the date of issue"
+    if statement["state"] == "reversed":
+        last += "; REPLACED by %s on %s, so this amount no longer counts" % (
+            statement["replaced_by"], statement["replaced_at"][:10])  # fmt: skip
+    days = (statement["posted"][:10], statement["issued_at"][:10])
+    return first + last % (checkpoint[1], *days, statement["issued_by"]["name"])
+
+
+# What a statement is made of, in words; the first four are shown also where they are nothing.
+TITLES = {
+    "gross": "Earned in this settlement",
+    "held": "Held",
+    "released": "Released",
+    "paid": "Paid (all settlements)",
+    "returned": "Back to the pool",
+    "reversed": "Reversed",
+    "corrected": "Corrected after a dispute",
+    "payable": "Payable (all settlements)",
+    "in_transit": "On its way to the bank (all settlements)",
+}
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#1b1f24}"
+    "table{border-collapse:collapse;width:100%;margin:.5rem 0 1.5rem}th,td{text-align:left;padding:.3rem;"
+    "border-bottom:1px solid #d0d7de;vertical-align:top}pre{font:13px/1.4 ui-monospace,monospace;"
+    "overflow-wrap:anywhere;white-space:pre-wrap}"
+)
+
+
+def amount_text(micro):
+    whole, part = divmod(abs(micro), 10**6)
+    return "%s%d.%s" % ("-" if micro < 0 else "", whole, ("%06d" % part).rstrip("0").ljust(2, "0"))
+
+
+def dispute_text(one, statement):
+    """A dispute in one line."""
+    mine = one["opened_by"] == statement["contributor"]
+    text = "%s: opened by %s" % (one["opened"][:10], "you" if mine else one["opened_by"])
+    text += ", written down by %s" % one["written_by"] if mine and one["written_by"] else ""
+    text += ", reason: %s. %s" % (one["reason"], one["text"])
+    if one["answered"]:
+        text += " %s: %s by %s, reason: %s" % (
+            one["answered"][:10], one["outcome"], one["answered_by"], one["answer"])  # fmt: skip
+        moved = "%s %s" % (amount_text(one["correction"]), statement["currency"])
+        text += ", correction %s" % moved if one["correction"] else ""
+        text += ". %s" % one["answer_text"]
+    if one["resolved"]:
+        text += " %s: posted by %s." % (one["resolved"][:10], one["resolved_by"])
+    return text + " State: %s." % one["state"]
+
+
+def page(statement):
+    """The statement as a page for a browser: nothing but what was signed, and everything escaped."""
+
+    def shown(value):
+        return html.escape("".join(letter if letter.isprintable() else " " for letter in str(value)))
+
+    def table(rows):
+        cells = ('<tr><th scope="row">%s</th><td>%s</td></tr>' % tuple(map(shown, row)) for row in rows)
+        return "<table>\n%s\n</table>" % "\n".join(cells)
+
+    def listed(items):
+        return "<ul>\n%s\n</ul>" % "\n".join("<li>%s</li>" % shown(item) for item in items)
+
+    s, proof = statement, statement["proof"]
+    rows, state = s["rows"], " (replaced)" if s["state"] == "reversed" else ""
+    facts = [("Project", s["project"])] if s["project"] else []
+    facts += [
+        ("Pool", "%s %s" % (amount_text(s["pool"]), s["currency"])),
+        ("Posted", "%s%s, drafted by %s, approved by %s" % (
+            s["posted"][:10], state, s["drafted_by"], s["approved_by"])),
+        ("Rows", "%d given, %d kept, %d counted" % (rows["given"], rows["kept"], rows["counted"])),
+        ("Share of the pool", "%.4f%%" % (100 * s["share"] / s["share_unit"])),
+        ("Settlement", s["settlement"]), ("Contributor", s["contributor"]),
+        ("Payer", s["ledger"]), ("Issued", "%s by %s" % (s["issued_at"][:10], s["issued_by"]["name"])),
+    ]  # fmt: skip
+    sums = {name: s["amounts"][name] for name in TITLES}
+    sums = [(TITLES[name], amount_text(sums[name])) for n, name in enumerate(TITLES) if sums[name] or n < 4]
+    payer = shown(s["ledger"])
+    alone = "One person keeps this ledger: nobody else had to agree to this settlement."
+    parts = [
+        "<!doctype html>", "<html lang=\"en\"><head><meta charset=\"utf-8\">",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
+        "<meta http-equiv=\"Content-Security-Policy\" "
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        "<title>Statement %s</title><style>%s</style></head><body>" % (shown(s["settlement"]), STYLE),
+        "<h1>Statement%s</h1>" % (" for %s" % shown(s["name"]) if s["name"] else ""),
+        "<p><strong>%s</strong></p>" % alone if s["single_person"] else "",
+        "<p>%s</p>" % shown(s["how"]), table(facts),
+        "<h2>Amounts in %s</h2>" % shown(s["currency"]), table(sums), "<h2>Why</h2>", listed(s["reasons"]),
+        "<h2>Disputes</h2>" + listed(dispute_text(one, s) for one in s["disputes"]) if s["disputes"] else "",
+        "<h2>If you disagree</h2>", "<p>%s</p>" % shown(s["appeal"]), "<h2>Proof</h2>",
+        "<p>Entry %d of the log of %s under this signed checkpoint. <code>verify.py</code> in the bundle "
+        "checks it without access to the ledger.</p>" % (proof["entries"][0]["index"] + 1, payer),
+        "<pre>%s</pre>" % "\n".join(map(shown, proof["checkpoint"].split("\n"))),
+        "<p>Manifest: <code>%s</code></p>" % shown(s["manifest"]), "</body></html>",
+    ]  # fmt: skip
+    return "\n".join(filter(None, parts)) + "\n"
 
 
 def check_bundle(folder, public):
@@ -428,6 +528,8 @@ def check_bundle(folder, public):
     part = json.loads(read_file(folder / "manifest-part.json"))
     own = {name: proof[name] for name in ("head", "line", "place", "lines", "line_path")}
     need(part == own, "the manifest part is not the statement's")
+    shown = read_file(folder / "statement.html")
+    need(shown == page(statement).encode(), "statement.html says something else than the signed statement")
     return statement, answer
 
 

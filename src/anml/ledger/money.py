@@ -8,6 +8,11 @@ money is sent to them.
 import re
 import unicodedata
 from decimal import Decimal
+from typing import Any
+
+from iso4217 import Currency
+from stdnum import bic, iban
+from stdnum.exceptions import ValidationError
 
 from anml.core.errors import InputError
 
@@ -16,24 +21,22 @@ MICRO = 10**SCALE
 # The largest amount that fits a signed 64-bit integer on either database.
 MAX_MICRO = 2**63 - 1
 
-# ISO 4217 currencies whose smallest unit is not a hundredth.
-MINOR_DIGITS = {
-    **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF"), 0),
-    **dict.fromkeys(("UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
-    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+# Decimals of each currency of ISO 4217 that banks move; metals, test codes and units of account have none.
+MINOR_DIGITS: dict[str, int] = {
+    entry.code: entry.exponent for entry in Currency if entry.exponent is not None and entry.exponent <= SCALE
 }
 
 
 def check_currency(code: str) -> str:
-    """Return a three-letter currency code, or say what is wrong."""
-    if not re.fullmatch(r"[A-Z]{3}", code):
-        raise InputError(f"a currency is three capital letters such as EUR, got {code!r}")
+    """Return a currency code of ISO 4217, or say what is wrong."""
+    if code not in MINOR_DIGITS:
+        raise InputError(f"a currency is a code of ISO 4217 such as EUR, in capital letters, got {code!r}")
     return code
 
 
 def minor_unit(currency: str) -> int:
     """Micro-units in the smallest amount a bank can move."""
-    return int(10 ** (SCALE - MINOR_DIGITS.get(check_currency(currency), 2)))
+    return int(10 ** (SCALE - MINOR_DIGITS[check_currency(currency)]))
 
 
 def parse_amount(text: str | int) -> int:
@@ -60,7 +63,7 @@ def format_amount(micro: int, digits: int = SCALE) -> str:
 
 def format_minor_units(micro: int, currency: str) -> str:
     """An amount as a bank writes it."""
-    return format_amount(micro, MINOR_DIGITS.get(check_currency(currency), 2))
+    return format_amount(micro, MINOR_DIGITS[check_currency(currency)])
 
 
 def format_money(micro: int, currency: str) -> str:
@@ -75,22 +78,21 @@ def round_down_to_minor_unit(micro: int, currency: str) -> int:
 
 
 def check_iban(text: str) -> str:
-    """Return an IBAN without spaces, or say that it cannot be one (ISO 13616, modulo 97)."""
-    iban = "".join(text.split()).upper()
-    if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", iban):
-        raise InputError("an IBAN is two letters, two digits and 11 to 30 letters or digits")
-    digits = "".join(str(int(char, 36)) for char in iban[4:] + iban[:4])
-    if int(digits) % 97 != 1:
-        raise InputError("the check digits of this IBAN are wrong")
-    return iban
+    """Return an IBAN without spaces, or say that it cannot be one (ISO 13616)."""
+    form = "a country, check digits that fit, and an account number of the length of that country"
+    return _checked(iban, text, f"an IBAN is {form}")
 
 
 def check_bic(text: str) -> str:
     """Return a BIC, or say that it cannot be one."""
-    bic = text.strip().upper()
-    if not re.fullmatch(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?", bic):
-        raise InputError("a BIC is 8 or 11 letters or digits, the first 6 of them letters")
-    return bic
+    return _checked(bic, text, "a BIC is 8 or 11 letters or digits, the first 6 of them letters")
+
+
+def _checked(standard: Any, text: str, form: str) -> str:
+    try:
+        return str(standard.validate(text))
+    except ValidationError:
+        raise InputError(form) from None
 
 
 # Letters that have no accent to drop.
