@@ -16,16 +16,16 @@ from anml.core.profile import PROFILES
 from anml.core.types import Signals
 from anml.gradients import mlp as torch_mlp
 from anml.gradients.batches import Batch, GradientSettings
-from anml.gradients.krum import krum_scores
 from anml.gradients.modules import exact_factors
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.gradients.threads import limit_threads
 from anml.io.columns import choose_columns
 from anml.io.prepare import prepare
 from anml.io.tables import read_table
 from anml.networks.mlp import LayerWidths, TrainingData, as_data, initialise, train
 from anml.networks.scoring import score
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import RECIPES, compute_sample_weights
 
 EPOCHS = 500

@@ -47,7 +47,7 @@ def installed(name):
 
 
 def aggregation():
-    from anml.federated.krum import krum, multi_krum
+    from anml.federated.client_krum import krum, multi_krum
     from anml.federated.rules import bulyan, median, trimmed_mean
 
     updates = np.random.default_rng(0).standard_normal((CLIENTS, PARAMETERS), dtype=np.float32)
@@ -122,8 +122,8 @@ def values():
     from sklearn.linear_model import RidgeClassifier
 
     from anml.attribution.models import accuracy, linear_utility
+    from anml.attribution.row_ownership import parts_of
     from anml.attribution.semivalues import shapley as shapley_by_regression
-    from anml.attribution.shared_rows import parts_of
     from experiments.cases import make_case
     from experiments.spec import Setting
     from experiments.valuation.data_shapley import shapley

@@ -21,7 +21,7 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from anml.federated.krum import krum, multi_krum
+from anml.federated.client_krum import krum, multi_krum
 from anml.federated.rounds import Federation, Reply
 from anml.federated.rules import mean, trimmed_mean
 from anml.gradients.mlp import initialise

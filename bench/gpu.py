@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from anml.gradients import fused, kernel
-from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import initialise
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.networks.factors import Factors, network_factors
 from anml.networks.mlp import LayerWidths
 

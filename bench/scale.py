@@ -19,8 +19,8 @@ from anml.core.profile import PROFILES
 from anml.gradients.mlp import initialise
 from anml.gradients.threads import limit_threads
 from anml.networks.mlp import LayerWidths, TrainingData, train
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import RECIPES
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)

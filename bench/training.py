@@ -19,8 +19,8 @@ from torch import nn
 from anml.assessment.assess import SampleInfo, SamplePolicy, assess
 from anml.core.folds import assign_folds
 from anml.core.profile import PROFILES
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import recipe_of
 
 CLASSES, LIARS, PEOPLE = 4, 3, 8

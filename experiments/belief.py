@@ -6,8 +6,8 @@ from anml.annotators.result import LabelEstimates
 from anml.assessment.assess import Assessment, SamplePolicy, assess
 from anml.core.profile import PROFILES
 from anml.core.types import Recipe
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import recipe_of
 from experiments.cases import digest, make_case
 from experiments.measures import calibration_measures

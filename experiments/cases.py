@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.errors import InputError
 from anml.core.stats import standardise
-from anml.signals.temporal import Decay
+from anml.signals.freshness import Decay
 from experiments import attacks, scenarios
 from experiments.data import Dataset, load_dataset
 from experiments.seen import Case, GroundTruth, MethodInput

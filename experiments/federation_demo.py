@@ -24,8 +24,8 @@ from anml.networks.mlp import LayerWidths
 from anml.pipeline.audit import confusion_counts
 from anml.pipeline.evaluate import compare_errors
 from anml.pipeline.result import AuditResult, versions
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import recipe_of
 from experiments import attacks
 from experiments.federated_clients import Clients, predicted

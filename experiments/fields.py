@@ -13,8 +13,7 @@ import numpy as np
 from anml.core.checks import as_integer, in_range, one_of, repr_short
 from anml.core.errors import AnmlError, InputError
 from anml.core.types import Recipe
-from anml.weighting.combine import COMBINERS
-from anml.weighting.weigh import RECIPES, recipe_of
+from anml.weighting.weigh import COMBINERS, RECIPES, recipe_of
 
 # Says what is wrong with the value of a name, or returns it; lists of a setting come back as tuples.
 Check = Callable[[str, Any], Any]

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from anml.core.checks import Floats, Ints
-from anml.signals.temporal import ContextDecay, Decay
+from anml.signals.freshness import ContextDecay, Decay
 from experiments import attacks
 from experiments.data import load_dataset
 from experiments.measures import Measured, of_test, weight_on_wrong

@@ -13,14 +13,14 @@ from anml.core.checks import Floats
 from anml.core.profile import PROFILES
 from anml.core.types import Signals, Weighting
 from anml.gradients.backend import torch_backend
-from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import as_data, initialise
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.gradients.threads import limit_threads
 from anml.networks.factors import network_factors
 from anml.networks.mlp import LayerWidths, NetworkBatch, TrainingData, predict, train
 from anml.networks.scoring import score
+from anml.signals.freshness import Decay
 from anml.signals.quality import krum_neighbours, scale_scores
-from anml.signals.temporal import Decay
 from anml.weighting.combine import correlation
 from anml.weighting.weigh import compute_sample_weights
 from experiments.belief import label_estimates

@@ -79,13 +79,13 @@ FAULTS = {
         "tests/settlement",
     ),
     "Krum: the sample's own distance is counted": Fault(
-        "networks/krum.py",
+        "networks/sample_krum.py",
         "tile[positions[first:last] - rows.start, np.arange(first, last)] = np.inf",
         "pass",
         "tests/networks",
     ),
     "Krum: the farthest client wins": Fault(
-        "federated/krum.py",
+        "federated/client_krum.py",
         "np.flatnonzero(scores <= scores.min() * (1 + 1e-9))",
         "np.flatnonzero(scores >= scores.max() * (1 - 1e-9))",
         "tests/federated",
@@ -94,11 +94,11 @@ FAULTS = {
         "signals/quality.py", "np.clip(1.0 - (scores / 2", "np.clip((scores / 2", "tests/signals"
     ),
     "gate: the comparison is turned round": Fault(
-        "weighting/combine.py", "rho_c > recipe.tau_c:", "rho_c < recipe.tau_c:", "tests/weighting"
+        "weighting/gates.py", "rho_c > recipe.tau_c:", "rho_c < recipe.tau_c:", "tests/weighting"
     ),
     "s: v alone": Fault("core/types.py", "return self.v * self.r", "return self.v", "tests/core"),
     "freshness: old rows gain weight": Fault(
-        "signals/temporal.py",
+        "signals/freshness.py",
         "return np.exp(-self.delta * ages)",
         "return np.exp(self.delta * ages)",
         "tests/signals",
@@ -122,7 +122,10 @@ FAULTS = {
         "pipeline/align.py", "    return places\n", "    return places[::-1]\n", "tests/pipeline"
     ),
     "review: the most certain rows first": Fault(
-        "pipeline/queue.py", 'p_label_wrong=1 - pl.col("_p")', 'p_label_wrong=pl.col("_p")', "tests/pipeline"
+        "pipeline/review_queue.py",
+        'p_label_wrong=1 - pl.col("_p")',
+        'p_label_wrong=pl.col("_p")',
+        "tests/pipeline",
     ),
     "selection: the lowest weights are kept": Fault(
         "weighting/selection.py",

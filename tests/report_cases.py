@@ -14,8 +14,8 @@ from anml.core.types import Signals
 from anml.io.columns import Columns
 from anml.pipeline.evaluate import Comparison, WeightingResult
 from anml.pipeline.result import AuditResult, versions
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import compute_sample_weights, recipe_of
 
 

@@ -23,10 +23,10 @@ from anml.core.profile import PROFILES
 from anml.engines.options import ENGINES
 from anml.io.formats import FORMATS
 from anml.networks.scoring import SCORERS
+from anml.pipeline.contributor_values import METHODS
 from anml.pipeline.train import MODELS
-from anml.pipeline.value import METHODS
+from anml.signals.freshness import DOMAINS, RELATIONS, UNITS
 from anml.signals.reputation import REPUTATION
-from anml.signals.temporal import DOMAINS, RELATIONS, UNITS
 from anml.signals.verification import VERIFICATION
 from anml.tasks import TASKS
 from anml.weighting.weigh import RECIPES

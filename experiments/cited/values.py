@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from anml.attribution.games import Utility, Values
 from anml.attribution.models import accuracy, linear_utility
+from anml.attribution.row_ownership import RowOwnership
 from anml.attribution.semivalues import banzhaf, beta_shapley, size_weights
-from anml.attribution.shared_rows import RowOwnership
 from anml.core.checks import Array, Floats, Ints
 from anml.gradients.factors import LayerFactor
 from anml.gradients.mlp import as_data, initialise

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from anml.core.checks import Floats
 from anml.gradients.factors import materialised_factors
-from anml.gradients.krum import krum_scores
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.networks.factors import Factors
 from anml.signals.quality import scale_scores
 from anml.torch import checkpoint_quality, module_quality

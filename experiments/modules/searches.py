@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from anml.core.checks import Floats
-from anml.gradients.krum import krum_scores
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.networks.factors import Factors
-from anml.networks.krum import k_smallest
+from anml.networks.sample_krum import k_smallest
 from anml.signals.quality import krum_neighbours
 
 # Fewer samples are compared with all others.

@@ -141,7 +141,7 @@ class Audit:
 
     def export_review(self, path: str | Path, *, n: int | None = None, format: str = "auto") -> Path:
         """Write the review queue for a labelling tool: `label-studio`, `argilla` or `csv`."""
-        from anml.pipeline.queue import queue_input_from_run
+        from anml.pipeline.review_queue import queue_input_from_run
         from anml.pipeline.rounds import source_of, source_of_audit
         from anml.review.files import write_queue
 
@@ -179,7 +179,7 @@ class Audit:
         return {**self._record, "contributors": found.to_dicts()}
 
     def _queue(self, n: int | None) -> Any:
-        from anml.pipeline.queue import build_queue, queue_input_from_result, queue_input_from_run
+        from anml.pipeline.review_queue import build_queue, queue_input_from_result, queue_input_from_run
 
         if self._result is not None:
             return build_queue(queue_input_from_result(self._result), n)
@@ -446,7 +446,7 @@ class ContributorValues:
 
     def save(self, folder: str | Path) -> list[str]:
         """Write values.csv, multipliers.csv (for `anml-ledger settle --multiplier`) and value.json."""
-        from anml.pipeline.value import write_value
+        from anml.pipeline.contributor_values import write_value
 
         return write_value(Path(folder), self.result)
 
@@ -496,7 +496,7 @@ def contributor_values(
     random_state, progress
         As in `audit`.
     """
-    from anml.pipeline.value import ValueRequest, compute_values
+    from anml.pipeline.contributor_values import ValueRequest, compute_values
 
     roles = options_from(Schema, schema)
     request = ValueRequest(

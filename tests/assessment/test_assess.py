@@ -8,8 +8,8 @@ from anml.annotators.words import FLAGGED, INCONCLUSIVE
 from anml.assessment.assess import Assessment, SampleInfo, SamplePolicy, assess
 from anml.core.profile import PROFILES
 from anml.gradients.threads import limit_threads
+from anml.signals.freshness import Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import Decay
 from anml.weighting.weigh import RECIPES
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,8 @@ from anml.attribution.models import (
     mlp_utility,
     r_squared,
 )
+from anml.attribution.row_ownership import parts_of
 from anml.attribution.semivalues import banzhaf
-from anml.attribution.shared_rows import parts_of
 
 
 @pytest.fixture(scope="module")

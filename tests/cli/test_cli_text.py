@@ -10,7 +10,7 @@ from anml.io.spreadsheets import safe_cell
 from anml.report.method import describe_decay
 from anml.report.printable import format_probability, truncate
 from anml.report.tasks import split_text
-from anml.signals.temporal import Decay
+from anml.signals.freshness import Decay
 
 
 @pytest.mark.parametrize(("p", "said"), [(0.9999, ">99%"), (0.25, "25%"), (1e-9, "<1%")])

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError, UnknownNameError
 from anml.core.types import SIGNALS, Gate, Recipe, Signals, Weighting
-from anml.weighting.combine import COMBINERS
-from anml.weighting.weigh import weigh
+from anml.weighting.weigh import COMBINERS, weigh
 
 
 class TestSignals:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from anml.gradients import krum
+from anml.gradients import sample_krum_torch as krum
 from anml.gradients.factors import LayerFactor
-from anml.gradients.krum import krum_scores
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.networks.factors import Factors
 from experiments.kinds import run_block
 from experiments.spec import parse

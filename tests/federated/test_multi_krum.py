@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.federated.krum import krum, multi_krum
+from anml.federated.client_krum import krum, multi_krum
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.federated.agreement import geometric_median
-from anml.federated.krum import krum, multi_krum
+from anml.federated.client_krum import krum, multi_krum
 from anml.federated.rules import bulyan, fltrust, mean, median, recess, trimmed_mean
 from anml.federated.weighted import weighted
 from other_packages import byzfl_aggregators, installed

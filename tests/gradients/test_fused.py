@@ -11,7 +11,7 @@ import torch
 
 from anml.gradients import fused
 from anml.gradients.factors import LayerFactor, materialised_factors
-from anml.gradients.krum import krum_scores
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.networks.factors import Factors
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -23,7 +23,7 @@ import numpy as np, torch
 from anml.gradients import fused
 from anml.gradients.factors import LayerFactor, explicit
 from anml.networks.factors import Factors
-from anml.gradients.krum import krum_scores
+from anml.gradients.sample_krum_torch import krum_scores
 g = torch.Generator().manual_seed(0)
 n = 260
 fused.REFERENCES = 40

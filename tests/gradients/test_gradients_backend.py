@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from anml.core.profile import Profile
-from anml.gradients import krum as torch_krum
 from anml.gradients import mlp as torch_mlp
+from anml.gradients import sample_krum_torch as torch_krum
 from anml.gradients.backend import torch_backend
-from anml.networks import factors, krum, mlp
+from anml.networks import factors, mlp
+from anml.networks import sample_krum as krum
 from anml.networks.backend import NUMPY
 from anml.networks.mlp import LayerWidths
 from anml.networks.scoring import score

@@ -10,8 +10,8 @@ from anml.core.errors import AnmlError
 from anml.core.profile import PROFILES
 from anml.core.types import Recipe
 from anml.pipeline.request import AuditOptions, Request
+from anml.signals.freshness import DOMAINS, ContextDecay, Decay
 from anml.signals.reputation import ColdStart
-from anml.signals.temporal import DOMAINS, ContextDecay, Decay
 from anml.weighting.weigh import RECIPES
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.ledger.pay.multipliers import read_multipliers
-from anml.pipeline.value import write_value
+from anml.pipeline.contributor_values import write_value
 from anml.settlement.allocate import UNIT
 
 

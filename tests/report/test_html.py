@@ -12,8 +12,8 @@ import pytest
 from anml.annotators.words import CONTRADICTS, GUESSING, INCONCLUSIVE, LESS_RELIABLE, RELIABLE
 from anml.core.stats import Estimate
 from anml.core.types import Gate
-from anml.pipeline.queue import build_queue, queue_input_from_result
 from anml.pipeline.result import versions
+from anml.pipeline.review_queue import build_queue, queue_input_from_result
 from anml.report.html import (
     MAX_CONTRIBUTORS,
     MAX_DRAWN,
@@ -33,7 +33,7 @@ from anml.report.verdict_text import (
     less_reliable,
     top_contributors,
 )
-from anml.signals.temporal import ContextDecay, Decay
+from anml.signals.freshness import ContextDecay, Decay
 from anml.weighting.combine import correlation
 from report_cases import audited, comparison
 

@@ -5,7 +5,7 @@ import pytest
 
 from anml.annotators.words import FLAGGED, RELIABLE
 from anml.core.errors import AnmlError
-from anml.pipeline.queue import ReviewQueue
+from anml.pipeline.review_queue import ReviewQueue
 from anml.review.assign import Prices, assign_annotators, class_accuracy, read_prices, with_prices
 
 # ann is good at x and poor at y, bob the other way round; eve is accused, zoe has given one label.

@@ -12,7 +12,7 @@ import pytest
 from anml.core.errors import AnmlError
 from anml.io.source import read_source, table_source
 from anml.io.tables import read_table
-from anml.pipeline.queue import ReviewQueue
+from anml.pipeline.review_queue import ReviewQueue
 from anml.review.files import FORMATS, format_queue
 
 pytestmark = pytest.mark.usefixtures("short_training", "shared_results")

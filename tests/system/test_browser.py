@@ -23,7 +23,7 @@ from anml.cli.contributor import render_person
 from anml.cli.demo_data import demo_tables
 from anml.core.types import TASK_TYPES, Gate
 from anml.pipeline.audit import audit_table
-from anml.pipeline.person import contributor_report
+from anml.pipeline.contributor_report import contributor_report
 from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult
 from anml.report.html import render_card, render_report

@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from anml.core.types import Recipe, Signals
-from anml.weighting.combine import COMBINERS, correlation, softmax
+from anml.weighting.combine import correlation, softmax
+from anml.weighting.weigh import COMBINERS
 
 unit = st.floats(0, 1)
 wide = st.floats(0.05, 1)

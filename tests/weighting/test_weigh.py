@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from anml.core.errors import InputError
 from anml.core.types import Recipe, Signals, Weighting
-from anml.weighting.combine import COMBINERS, DISPUTE_REASON, correlation, softmax, softmax_blend
+from anml.weighting.combine import DISPUTE_REASON, correlation, softmax, softmax_blend
 from anml.weighting.selection import keep_top, sample_by_weight
-from anml.weighting.weigh import RECIPES, compute_sample_weights, recipe_of, training_labels, weigh
+from anml.weighting.weigh import COMBINERS, RECIPES, compute_sample_weights, recipe_of, training_labels, weigh
 
 unit = st.floats(0, 1)
 

@@ -23,10 +23,10 @@ from anml.core.types import Recipe, Signals, Task, Weighting
 from anml.networks.crossfit import CrossFit, scale_targets
 from anml.networks.scoring import Scores, raw_scores
 from anml.networks.threads import limit_threads
+from anml.signals.freshness import ContextDecay, Decay, decay_of
 from anml.signals.levels import level_values
 from anml.signals.quality import scale_scores
 from anml.signals.reputation import REPUTATION, ColdStart, prior_counts
-from anml.signals.temporal import ContextDecay, Decay, decay_of
 from anml.signals.verification import VERIFICATION
 from anml.weighting.weigh import (
     TrainingLabels,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from anml.attribution.games import Utility
-from anml.attribution.shared_rows import RowOwnership
+from anml.attribution.row_ownership import RowOwnership
 from anml.core.checks import Array, Bools, Floats, one_of
 from anml.core.errors import InputError
 from anml.core.types import Task

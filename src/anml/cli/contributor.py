@@ -17,7 +17,7 @@ NAME_WIDTH, MAX_CONFUSIONS, PAGES = 40, 5, (".html", ".htm")
 
 
 if TYPE_CHECKING:
-    from anml.pipeline.person import ContributorReport
+    from anml.pipeline.contributor_report import ContributorReport
 
 
 def contributor(
@@ -33,7 +33,7 @@ def contributor(
         check_writable(out)
         if out.suffix.lower() not in PAGES:
             raise InputError(f"the output must end in .html, got {out.name!r}")
-    from anml.pipeline.person import contributor_report
+    from anml.pipeline.contributor_report import contributor_report
 
     report = contributor_report(run, name)
     if out is not None:

@@ -14,7 +14,7 @@ from anml.io.spreadsheets import check_text
 from anml.report.printable import join_display_names
 
 if TYPE_CHECKING:
-    from anml.pipeline.queue import ReviewQueue
+    from anml.pipeline.review_queue import ReviewQueue
     from anml.review.apply import RelabelResult
 
 
@@ -29,7 +29,7 @@ def relabel(
     data: Annotated[Path | None, opt("The data of the run, if they were moved.")] = None,
 ) -> None:
     """List what to relabel first."""
-    from anml.pipeline.queue import build_queue, queue_input_from_run
+    from anml.pipeline.review_queue import build_queue, queue_input_from_run
     from anml.pipeline.rounds import source_of
     from anml.review.assign import read_prices, with_assignments, with_prices
     from anml.review.files import write_queue
@@ -121,8 +121,8 @@ def write_round(
 
 
 def _apply(run: Path, file: Path | None, out: Path | None, json: bool, more: dict[str, Any]) -> None:
-    from anml.pipeline.queue import QUEUE_IS_EMPTY
     from anml.pipeline.result import run_metadata
+    from anml.pipeline.review_queue import QUEUE_IS_EMPTY
     from anml.pipeline.write import as_json
 
     applied = write_round(run, file, out, False if json else None, more)

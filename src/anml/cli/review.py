@@ -67,7 +67,7 @@ def review(
                 "items": len(after.order)}, after  # fmt: skip
 
     from anml.cli.contributor import render_person
-    from anml.pipeline.person import contributor_report
+    from anml.pipeline.contributor_report import contributor_report
 
     app = ReviewApp(
         session, review_page, finish, lambda folder, name: render_person(contributor_report(folder, name)),

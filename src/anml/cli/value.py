@@ -12,7 +12,7 @@ from anml.cli.text import columns
 from anml.core.errors import InputError
 
 if TYPE_CHECKING:
-    from anml.pipeline.value import Valuation
+    from anml.pipeline.contributor_values import Valuation
 
 
 MAX_ROWS = 30
@@ -42,7 +42,7 @@ def value(
     out: Annotated[Path | None, opt("Folder for the values.")] = None,
 ) -> None:
     """Shapley or Banzhaf value of each contributor."""
-    from anml.pipeline.value import RECORD, ValueRequest, compute_values, write_value
+    from anml.pipeline.contributor_values import RECORD, ValueRequest, compute_values, write_value
     from anml.pipeline.write import as_json, check_folder
     from anml.report.progress import progress_shown
 

@@ -16,7 +16,7 @@ def lazy_names(
 
     Examples
     --------
-    >>> load, names = lazy_names("anml.signals", {"Decay": "anml.signals.temporal"})
+    >>> load, names = lazy_names("anml.signals", {"Decay": "anml.signals.freshness"})
     >>> load("Decay")(0.1), names()
     (Decay(delta=0.1), ['Decay'])
     """

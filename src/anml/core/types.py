@@ -116,7 +116,7 @@ class Recipe:
     Parameters
     ----------
     combine
-        How signals become one weight: a name in `anml.weighting.combine.COMBINERS`.
+        How signals become one weight: a name in `anml.weighting.weigh.COMBINERS`.
     use
         The signals used; the others count as 1. `("q",)` is Krum.
     level

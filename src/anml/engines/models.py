@@ -13,8 +13,8 @@ from anml.core.checks import Array, Floats, Ints
 from anml.core.profile import PredictorTraining
 from anml.networks.crossfit import cross_fit
 from anml.networks.factors import Factors, network_factors
-from anml.networks.krum import k_smallest
 from anml.networks.mlp import NetworkBatch, as_data, predict, softmax
+from anml.networks.sample_krum import k_smallest
 from anml.predictors.classes import SMOOTHING, expand_to_all_classes
 from anml.predictors.pool import pool_predictions
 

@@ -22,7 +22,7 @@ from anml.io.prepare import FeatureEncoder, GlobalEncoding, Prepared, prepare
 from anml.io.side_inputs import SideInputs
 from anml.io.tables import Table
 from anml.io.true_labels import v_from_gold
-from anml.signals.temporal import Decay
+from anml.signals.freshness import Decay
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from anml.core.checks import Array, Floats, as_vector
-from anml.federated.krum import krum_scores_from_distances
+from anml.federated.client_krum import krum_scores_from_distances
 from anml.federated.updates import Updates, norms, project, squared_distances
 
 # Length of the projection in which updates are compared: distances are kept within about 2%.

@@ -1,8 +1,8 @@
 """Aggregation rules of the literature: updates of clients (clients, parameters) to one update with scores.
 
 Mean as in FedAvg (McMahan et al., AISTATS 2017), median and trimmed mean (Yin et al., ICML 2018), Krum and
-Multi-Krum (`anml.federated.krum`), Bulyan (El Mhamdi et al., ICML 2018), FLTrust (Cao et al., NDSS 2021) and
-RECESS (Yan et al., NeurIPS 2023). `recess` takes the `abnormality` of the replies to a probe.
+Multi-Krum (`anml.federated.client_krum`), Bulyan (El Mhamdi et al., ICML 2018), FLTrust (Cao et al., NDSS
+2021) and RECESS (Yan et al., NeurIPS 2023). `recess` takes the `abnormality` of the replies to a probe.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from anml.core.checks import Array, Floats, Ints, as_vector
 from anml.core.errors import InputError
-from anml.federated.krum import krum, krum_scores_from_distances, multi_krum
+from anml.federated.client_krum import krum, krum_scores_from_distances, multi_krum
 from anml.federated.updates import (
     Aggregated,
     Updates,

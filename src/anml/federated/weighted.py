@@ -16,8 +16,8 @@ from anml.federated.agreement import (
     median_norm,
     sketch_and_clip,
 )
+from anml.federated.client_krum import krum_scores_from_distances
 from anml.federated.honesty import p_honest
-from anml.federated.krum import krum_scores_from_distances
 from anml.federated.updates import as_updates, combine, norms, squared_distances
 from anml.signals.quality import scale_scores
 from anml.weighting.weigh import compute_sample_weights, recipe_of

@@ -4,8 +4,8 @@ from functools import partial
 
 import torch
 
-from anml.gradients.krum import krum_scores
 from anml.gradients.mlp import as_data, initialise
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.gradients.threads import limit_threads
 from anml.networks.backend import Backend
 

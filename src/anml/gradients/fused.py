@@ -1,9 +1,9 @@
 """Krum on a GPU with tiles that never leave the processor: products, distances and selection in one kernel.
 
-The kernel writes down only distances below a bound on the k-th, at first by random references, which falls as
-nearer ones are found; a tile whose lists overflow is done again without it. `krum.py` gives the same scores.
-Products take three passes of the tensor cores ("tf32x3", about as exact as plain 32 bits), or one where
-`torch.backends.cuda.matmul.allow_tf32` is set.
+The kernel stores only distances below a bound on the k-th, which starts from random references and falls as
+nearer ones are found; a tile whose lists overflow is repeated without the kernel. The scores are those of
+`networks.sample_krum`. Products take three passes of the tensor cores ("tf32x3", about as exact as plain 32
+bits), or one where `torch.backends.cuda.matmul.allow_tf32` is set.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from anml.gradients.factors import LayerFactor
 from anml.networks.factors import Factors
-from anml.networks.krum import k_smallest
+from anml.networks.sample_krum import k_smallest
 
 k_smallest.register(Tensor, lambda tile, k: torch.topk(tile, k, 1, largest=False, sorted=False).values)
 

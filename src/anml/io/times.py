@@ -8,7 +8,7 @@ import polars as pl
 
 from anml.core.checks import Floats
 from anml.core.errors import InputError
-from anml.signals.temporal import DAYS_PER_YEAR
+from anml.signals.freshness import DAYS_PER_YEAR
 
 ISO = (
     r"^\s*(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anml.core.checks import Floats
-from anml.networks.krum import krum_scores
 from anml.networks.mlp import as_data, initialise
+from anml.networks.sample_krum import krum_scores
 from anml.networks.threads import limit_threads
 
 

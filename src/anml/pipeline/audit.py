@@ -27,9 +27,9 @@ from anml.pipeline.consensus_table import item_frame, suggestions
 from anml.pipeline.data_warnings import add_copy_columns, add_median_seconds, check_data, require_item_column
 from anml.pipeline.dtypes import column_types
 from anml.pipeline.evaluate import Comparison, compare_weightings
-from anml.pipeline.queue import TRUE_LABEL
 from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult, evaluate_on_gold, versions
+from anml.pipeline.review_queue import TRUE_LABEL
 
 # Columns of samples that come first, in this order.
 FIRST_COLUMNS = (

@@ -7,8 +7,8 @@ import polars as pl
 
 from anml.core.errors import InputError
 from anml.core.stats import significant_differences
-from anml.pipeline.queue import TRUE_LABEL, build_queue, queue_input_from_run
 from anml.pipeline.read import Run, read_contributors, read_run
+from anml.pipeline.review_queue import TRUE_LABEL, build_queue, queue_input_from_run
 
 # False discovery rate of reported changes.
 FDR = 0.05

@@ -18,9 +18,9 @@ from anml.io.images import Images, picture_column
 from anml.io.labels import read_labels
 from anml.io.tables import Table
 from anml.pipeline.audit import audit_table, resolve_columns
-from anml.pipeline.queue import MAX_ROWS_SHOWN
 from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult
+from anml.pipeline.review_queue import MAX_ROWS_SHOWN
 from anml.predictors.embed import embed_cached, load_embedder
 from anml.schema import Encoder
 

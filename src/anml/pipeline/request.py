@@ -10,7 +10,7 @@ from anml.core.errors import InputError
 from anml.core.types import Recipe
 from anml.io.times import parse_moment
 from anml.schema import Encoder, Schema
-from anml.signals.temporal import ContextDecay, Decay, decay_of
+from anml.signals.freshness import ContextDecay, Decay, decay_of
 from anml.tasks import Task, task_of
 from anml.weighting.weigh import recipe_name, recipe_of
 

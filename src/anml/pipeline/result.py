@@ -23,7 +23,7 @@ from anml.pipeline.evaluate import Comparison
 from anml.pipeline.read import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from anml.pipeline.queue import ReviewQueue
+    from anml.pipeline.review_queue import ReviewQueue
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class AuditResult:
     @cached_property
     def queue(self) -> "ReviewQueue":
         """The review queue that `anml relabel` writes."""
-        from anml.pipeline.queue import build_queue, queue_input_from_result
+        from anml.pipeline.review_queue import build_queue, queue_input_from_result
 
         return build_queue(queue_input_from_result(self))
 

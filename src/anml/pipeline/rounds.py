@@ -14,7 +14,7 @@ from anml.io.plain import as_text
 from anml.io.roles import BOOLEAN_SPELLINGS
 from anml.io.source import Source, read_source, table_source
 from anml.io.tables import Table
-from anml.pipeline.queue import QueueInput, queue_input_from_result
+from anml.pipeline.review_queue import QueueInput, queue_input_from_result
 
 if TYPE_CHECKING:
     from anml.pipeline.result import AuditResult

@@ -19,8 +19,8 @@ from anml.annotators.consensus import CLEAR_PROBABILITY
 from anml.annotators.words import CONTRADICTS, GUESSING, INCONCLUSIVE, LESS_RELIABLE, RELIABLE
 from anml.core.stats import mean_interval, wilson
 from anml.core.text import pluralise
-from anml.pipeline.queue import MAX_ROWS_SHOWN
 from anml.pipeline.result import AuditResult
+from anml.pipeline.review_queue import MAX_ROWS_SHOWN
 from anml.report.method import method_settings
 from anml.report.printable import format_probability, truncate
 from anml.report.summary import (

@@ -8,7 +8,7 @@ from anml.core.text import join_names
 from anml.pipeline.result import AuditResult, run_metadata
 from anml.report.printable import truncate
 from anml.report.summary import error_rate_text
-from anml.signals.temporal import DAYS_PER_YEAR, ContextDecay, Decay
+from anml.signals.freshness import DAYS_PER_YEAR, ContextDecay, Decay
 from anml.weighting.combine import correlation
 
 MAX_NAMES = 12

@@ -9,8 +9,8 @@ from anml.annotators.words import FLAGGED, LESS_RELIABLE
 from anml.core.text import join_names, pluralise
 from anml.core.types import PREFERENCE
 from anml.pipeline.evaluate import ON_TEST_DATA, Comparison, WeightingResult
-from anml.pipeline.queue import QUEUE_IS_EMPTY
 from anml.pipeline.result import AuditResult
+from anml.pipeline.review_queue import QUEUE_IS_EMPTY
 from anml.report.printable import join_display_names, truncate
 from anml.report.verdict_text import NAME_WIDTH, ContributorSentence, contributor_findings, label_noun
 

@@ -20,10 +20,10 @@ from anml.io.source import Source
 from anml.io.tasks.preferences import normalise_choice
 from anml.io.tasks.types import ORDINAL, PREFERENCE
 from anml.pipeline.media import audit_media
-from anml.pipeline.queue import TRUE_LABEL, QueueInput, build_queue, queue_input_from_run
 from anml.pipeline.read import Run, read_run
 from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult
+from anml.pipeline.review_queue import TRUE_LABEL, QueueInput, build_queue, queue_input_from_run
 from anml.pipeline.rounds import (
     ANSWER_KINDS,
     ANSWERED,

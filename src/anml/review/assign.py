@@ -14,7 +14,7 @@ from anml.annotators.words import FLAGGED
 from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.io.contributions import of_contributors
-from anml.pipeline.queue import QueueInput, ReviewQueue
+from anml.pipeline.review_queue import QueueInput, ReviewQueue
 
 # Prior strength of the accuracy on all classes, in labels.
 PRIOR_STRENGTH = 5.0

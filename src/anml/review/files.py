@@ -20,7 +20,7 @@ from anml.io.source import Source
 from anml.io.spreadsheets import check_text, safe_for_spreadsheets
 from anml.io.tasks.regions import REGIONS as MARKED
 from anml.io.tasks.types import PREFERENCE, TAGS
-from anml.pipeline.queue import ReviewQueue
+from anml.pipeline.review_queue import ReviewQueue
 from anml.review.spans import WRITERS, Records, argilla_records, format_span_queue, predicted_task, records
 
 NEW_LABEL = "new_label"

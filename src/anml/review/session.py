@@ -15,8 +15,8 @@ from anml.io.plain import as_text
 from anml.io.source import Source
 from anml.io.tasks.regions import REGIONS
 from anml.io.tasks.types import PREFERENCE
-from anml.pipeline.queue import QueueInput, build_queue, queue_input_from_run
 from anml.pipeline.read import read_run
+from anml.pipeline.review_queue import QueueInput, build_queue, queue_input_from_run
 from anml.pipeline.rounds import NewLabel, source_of
 from anml.pipeline.sources import folder_of
 from anml.pipeline.write import REVIEW_FILE

@@ -16,12 +16,12 @@ from anml.io.contributions import OWN_PREFIX, export_records
 from anml.io.file import InputFile
 from anml.io.label_studio import annotations_of
 from anml.io.source import Source
-from anml.io.tasks.places import NO_SPAN
+from anml.io.tasks.candidates import NO_SPAN
 from anml.io.tasks.preferences import FIRST, SECOND
 from anml.io.tasks.regions import ANNOTATOR_FIELDS, REGIONS, SPAN_FIELDS, spans_of, to_character_offsets
 from anml.io.tasks.tags import TAG_PRESENT
 from anml.io.tasks.types import PREFERENCE, SPANS, TAGS, StructuredTask
-from anml.pipeline.queue import ReviewQueue
+from anml.pipeline.review_queue import ReviewQueue
 
 AGENT = "anml"
 Records = list[dict[str, Any]]

@@ -13,7 +13,6 @@ from anml.core.errors import InputError
 from anml.core.progress import Progress
 from anml.gradients.batches import Batch, GradientSettings
 from anml.gradients.devices import device_of
-from anml.gradients.krum import krum_scores
 from anml.gradients.losses import SampleLoss, loss_of
 from anml.gradients.modules import (
     EXPLICIT_BYTES,
@@ -23,6 +22,7 @@ from anml.gradients.modules import (
     sketched_factors,
 )
 from anml.gradients.record import UnsupportedLayer
+from anml.gradients.sample_krum_torch import krum_scores
 from anml.gradients.sketch import SIZE
 from anml.networks.factors import Factors
 from anml.schema import options_from

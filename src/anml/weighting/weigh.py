@@ -1,6 +1,6 @@
 """Sample weights from signals, and the recipes by name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,10 +9,19 @@ import numpy as np
 from anml.core.checks import Array, Bools, Floats, Ints, as_codes, one_of
 from anml.core.contributors import shrink_group_means
 from anml.core.errors import InputError
-from anml.core.types import Recipe, Signals, Task, Weighting
-from anml.weighting.combine import COMBINERS, training_weight
+from anml.core.types import Gate, Recipe, Signals, Task, Weighting
+from anml.weighting.combine import evidence, multiplicative, softmax_blend, training_weight, uniform
+from anml.weighting.gates import adaptive, guarded
 from anml.weighting.selection import keep_top
 
+COMBINERS: dict[str, Callable[[Signals, Recipe], tuple[Floats, Gate]]] = {
+    "uniform": uniform,
+    "multiplicative": multiplicative,
+    "softmax": softmax_blend,
+    "adaptive": adaptive,
+    "guarded": guarded,
+    "evidence": evidence,
+}
 # The share kept in all of the paper's experiments.
 PAPER_KEEP = 0.7
 

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import spearmanr
 
 from anml.gradients.factors import materialised_factors
-from anml.gradients.krum import krum_scores
+from anml.gradients.sample_krum_torch import krum_scores
 from experiments.modules.searches import cell_scores, minibatch_scores
 
 

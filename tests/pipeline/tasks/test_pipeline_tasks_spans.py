@@ -10,7 +10,7 @@ import anml
 from anml.annotators.words import FLAGGED
 from anml.core.errors import UnsupportedError
 from anml.io.source import read_source
-from anml.pipeline.queue import ReviewQueue
+from anml.pipeline.review_queue import ReviewQueue
 from anml.review.files import format_queue
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 import anml
 from anml.annotators.words import FLAGGED, GUESSING
 from anml.core.errors import InputError, UnsupportedError
-from anml.pipeline.queue import build_queue, queue_input_from_result
+from anml.pipeline.review_queue import build_queue, queue_input_from_result
 from anml.report.tasks import sentences
 from anml.review.apply import apply_answers
 

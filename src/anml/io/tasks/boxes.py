@@ -8,7 +8,7 @@ import polars as pl
 from anml.core.checks import Floats, Ints
 from anml.core.errors import InputError
 from anml.io.roles import find_column
-from anml.io.tasks.places import SpanAnnotations, candidate_labels, first_example, read_marks, valid_spans
+from anml.io.tasks.candidates import SpanAnnotations, candidate_labels, first_example, read_marks, valid_spans
 from anml.io.tasks.types import BOXES, CandidateLabels, Given
 
 BOXED: Mapping[str, tuple[str, ...]] = {

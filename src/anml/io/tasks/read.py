@@ -11,8 +11,8 @@ from anml.io.file import InputFile
 from anml.io.roles import ALIASES, find_column
 from anml.io.tables import Table
 from anml.io.tasks.boxes import BOXED, read_boxes, reduce_boxes, with_sizes
+from anml.io.tasks.candidates import DOCUMENTS, TYPES, SpanAnnotations
 from anml.io.tasks.ordinal import read_grades
-from anml.io.tasks.places import DOCUMENTS, TYPES, SpanAnnotations
 from anml.io.tasks.preferences import argilla_pairs, label_studio_pairs, read_preferences
 from anml.io.tasks.regions import REFUSED, REGIONS, conll_marks, jsonl_spans, label_studio_regions
 from anml.io.tasks.spans import SPAN_ALIASES, read_spans, reduce_spans

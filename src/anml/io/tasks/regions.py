@@ -10,7 +10,7 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.core.text import pluralise
 from anml.io.contributions import IS_TRUTH, TIME_SPENT_COLUMN, as_object, utc_text
 from anml.io.label_studio import FinishedAnnotation, last_annotations
-from anml.io.tasks.places import SpanAnnotations
+from anml.io.tasks.candidates import SpanAnnotations
 from anml.io.tasks.types import BOXES, SPANS, Given
 
 # Regions of Label Studio that are read, and the numbers of each; others are refused by name.

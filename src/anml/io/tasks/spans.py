@@ -3,7 +3,7 @@
 import polars as pl
 
 from anml.core.errors import InputError
-from anml.io.tasks.places import SpanAnnotations, candidate_labels, first_example, read_marks, valid_spans
+from anml.io.tasks.candidates import SpanAnnotations, candidate_labels, first_example, read_marks, valid_spans
 from anml.io.tasks.types import SPANS, CandidateLabels, Given
 
 SPAN_ALIASES = {

@@ -22,7 +22,7 @@ from anml.core.progress import Progress
 from anml.core.stats import wilson
 from anml.core.text import pluralise
 from anml.io.tables import Table
-from anml.io.tasks.places import NO_SPAN
+from anml.io.tasks.candidates import NO_SPAN
 from anml.io.tasks.types import SPANS, StructuredTask
 from anml.pipeline.audit import audit_table
 from anml.pipeline.request import Request

@@ -8,7 +8,7 @@ import pytest
 from anml.annotators.words import FLAGGED
 from anml.cli.contributor import render_person, sentences
 from anml.core.errors import InputError
-from anml.pipeline.person import _classes, _weeks, contributor_report
+from anml.pipeline.contributor_report import _classes, _weeks, contributor_report
 from anml.report.printable import format_percent
 from made_up import two_weeks
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.gradients import krum
+from anml.gradients import sample_krum_torch as krum
 from anml.gradients.factors import LayerFactor, materialised_factors
-from anml.gradients.krum import krum_scores
-from anml.networks import krum as networks_krum
+from anml.gradients.sample_krum_torch import krum_scores
+from anml.networks import sample_krum as networks_krum
 from anml.networks.factors import Factors
 from krum_sums import by_references, directly, with_outliers
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.attribution.games import all_coalitions
-from anml.attribution.shared_rows import parts_of, rows_per_contributor
+from anml.attribution.row_ownership import parts_of, rows_per_contributor
 from anml.core.errors import InputError
 
 

@@ -13,7 +13,7 @@ import anml
 from anml.cli.value import _source
 from anml.core.errors import InputError, UnsupportedError
 from anml.ledger.pay.multipliers import read_multipliers
-from anml.pipeline.value import ValueRequest, compute_values
+from anml.pipeline.contributor_values import ValueRequest, compute_values
 from anml.settlement.allocate import UNIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_training", "shared_results")]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.networks import krum
+from anml.networks import sample_krum as krum
 from anml.networks.factors import DenseFactor, Factors
-from anml.networks.krum import k_smallest, krum_scores
+from anml.networks.sample_krum import k_smallest, krum_scores
 from krum_sums import by_references, directly, with_outliers
 
 

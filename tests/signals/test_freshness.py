@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, InputError, UnknownNameError
-from anml.signals.temporal import DOMAINS, RELATIONS, UNITS, ContextDecay, Decay, parse_duration
+from anml.signals.freshness import DOMAINS, RELATIONS, UNITS, ContextDecay, Decay, parse_duration
 
 
 class TestTemporal:

@@ -8,8 +8,8 @@ import polars as pl
 from anml.annotators.words import FLAGGED
 from anml.core.errors import AnmlError, InputError
 from anml.core.stats import wilson
-from anml.pipeline.queue import QueueInput, queue_input_from_run
 from anml.pipeline.read import read_contributors, read_run
+from anml.pipeline.review_queue import QueueInput, queue_input_from_run
 from anml.pipeline.rounds import source_of
 
 MOST_EXAMPLES = 20

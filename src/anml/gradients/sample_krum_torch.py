@@ -1,14 +1,14 @@
-"""Krum scores of samples on torch: each pair of a large set once, by a kernel where there is a GPU."""
+"""Krum scores of samples on torch: a kernel for large sets on a GPU, else `networks.sample_krum`."""
 
 import torch
 from torch import Tensor
 
 from anml.core.checks import Floats
 from anml.gradients.fused import fused_scores, kernel_available
-from anml.networks import krum
+from anml.networks import sample_krum
 from anml.networks.factors import Factors
-from anml.networks.krum import draw_references, k_smallest
 from anml.networks.mlp import to_numpy
+from anml.networks.sample_krum import draw_references, k_smallest
 
 # Rows and columns of a tile where every pair is computed once, by kind of device, and the largest number of
 # neighbours for which that pays: each sample's nearest so far are kept in memory.
@@ -17,14 +17,14 @@ MAX_NEIGHBOURS = 64
 
 
 def krum_scores(factors: Factors, k: int, references: int | None = None, seed: int = 0) -> Floats:
-    """Return the scores of `anml.networks.krum.krum_scores`; large sets have faster ways to the same sums."""
+    """Return the scores of `anml.networks.sample_krum.krum_scores`, faster for large sets."""
     n, device = len(factors), factors.loss.device.type
     if draw_references(n, references, seed) is None and n > 1 and k > 0:
         if kernel_available(factors, k):
             return to_numpy(fused_scores(factors, k, seed))
-        if k <= MAX_NEIGHBOURS and n * n * factors.loss.itemsize > krum.TILE_BYTES:
+        if k <= MAX_NEIGHBOURS and n * n * factors.loss.itemsize > sample_krum.TILE_BYTES:
             return to_numpy(_once_per_pair(factors, k, min(n, TILE_SIZE.get(device, TILE_SIZE["cpu"]))))
-    return krum.krum_scores(factors, k, references, seed)
+    return sample_krum.krum_scores(factors, k, references, seed)
 
 
 def _once_per_pair(factors: Factors, k: int, side: int) -> Tensor:

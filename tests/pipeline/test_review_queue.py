@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from anml.core.errors import AnmlError
-from anml.pipeline.queue import QueueInput, build_queue
 from anml.pipeline.queue_order import REPEAT_DISCOUNT
+from anml.pipeline.review_queue import QueueInput, build_queue
 from anml.pipeline.rounds import source_of
 
 SAMPLES = pl.DataFrame(

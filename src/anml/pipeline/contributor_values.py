@@ -10,8 +10,8 @@ import polars as pl
 
 from anml.attribution.games import Utility, Values, evaluate
 from anml.attribution.models import METRICS, MODELS, estimator_utility, metric_of
+from anml.attribution.row_ownership import RowOwnership, parts_of, rows_per_contributor
 from anml.attribution.semivalues import banzhaf, beta_shapley, shapley
-from anml.attribution.shared_rows import RowOwnership, parts_of, rows_per_contributor
 from anml.core.checks import Array, Bools, Floats, Ints, as_integer, one_of
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress

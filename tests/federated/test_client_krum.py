@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.core.errors import InputError
-from anml.federated.krum import krum, krum_scores_from_distances
+from anml.federated.client_krum import krum, krum_scores_from_distances
 from anml.federated.updates import squared_distances
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
