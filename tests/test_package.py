@@ -12,7 +12,9 @@ from anml.core.errors import UnsupportedError
 from anml.core.lazy import lazy_names
 
 SUBMODULES = {
-    "anml.attribution": {"banzhaf", "beta_shapley", "contributor_shares", "shapley"},
+    "anml.attribution": {
+        "Index", "Trace", "banzhaf", "beta_shapley", "contributor_shares", "index", "shapley",
+    },
     "anml.errors": {
         "AnmlError", "ConflictError", "InputError", "IntegrityError", "UnknownNameError", "UnsupportedError",
     },

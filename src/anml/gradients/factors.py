@@ -155,11 +155,16 @@ class LookupFactor(GradientFactor):
 
 @dataclass(frozen=True)
 class LazyGradient(GradientFactor):
-    """Gradients that are formed from what a layer saw, its input and its deltas, some samples at a time."""
+    """Gradients that are formed from what a layer saw, its input and its deltas, some samples at a time.
+
+    `unfold`, where given, returns the inputs (n, T, in) and deltas (n, T, out) of a linear layer on sequences
+    with the same gradients.
+    """
 
     seen: Tensor
     deltas: Tensor
     form: Callable[[Tensor, Tensor], Tensor]
+    unfold: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def formed(self) -> Tensor:
         """By the layer's own rule."""

@@ -39,7 +39,7 @@ class Samples:
         """Batch after batch, on the device; as many samples as there are rows, or an error."""
         done, targets = 0, []
         for given in self.loader:
-            batch = _to_device(_split_batch(given), device)
+            batch = to_device(split_batch(given), device)
             done += len(batch)
             if self.before is not None:
                 targets.append(_each_sum(batch.target))
@@ -69,20 +69,15 @@ class Samples:
 def samples_of(data: Any, y: Any = None, batch: int = 64) -> Samples:
     """Take samples as they are given; only arrays and tensors need targets `y` beside them."""
     loader = isinstance(data, DataLoader)
-    if (
-        loader
-        or isinstance(data, Dataset)
-        or _is_iterable_dataset(data)
-        or (y is None and _has_examples(data))
-    ):
+    if loader or isinstance(data, Dataset) or is_iterable_dataset(data) or (y is None and has_examples(data)):
         if y is not None:
             raise InputError(f"a {type(data).__name__} brings its own targets; leave y out")
         return _of_loader(data) if loader else _of_dataset(data, batch)
     if y is None and isinstance(data, Mapping):
-        data, y, _ = _split_batch(data)
+        data, y, _ = split_batch(data)
     if y is None:
         raise InputError(f"{type(data).__name__} needs targets: give y, or a DataLoader or Dataset of pairs")
-    x, target = _tensors(data), _tensor(y)
+    x, target = as_tensors(data), as_tensor(y)
     length = _length(x)
     if length != len(target) or not length:
         raise InputError(f"x and y must be of the same length, at least 1, got {length} and {len(target)}")
@@ -121,8 +116,8 @@ def _of_loader(loader: DataLoader[Any]) -> Samples:
 def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) -> Samples:
     """Rows of a dataset in its own order; `whole` where its examples are batches."""
     given = default_collate if loader is None else loader.collate_fn
-    collate = _collate if given is default_collate else OrderCheckingCollator(given)
-    if _is_iterable_dataset(data):
+    collate = collate_examples if given is default_collate else OrderCheckingCollator(given)
+    if is_iterable_dataset(data):
         return Samples(_Stream(data, batch, loader.collate_fn if whole else collate, whole), None)
     settings = {} if loader is None else {
         name: getattr(loader, name)
@@ -195,13 +190,13 @@ class _Stream(NamedTuple):
             yield self.collate(some)
 
 
-def _is_iterable_dataset(data: Any) -> bool:
+def is_iterable_dataset(data: Any) -> bool:
     """True if examples can only be iterated, as in the IterableDataset of torch and Hugging Face."""
     named = hasattr(data, "column_names") and hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
     return isinstance(data, IterableDataset) or named
 
 
-def _has_examples(data: Any) -> bool:
+def has_examples(data: Any) -> bool:
     """True if an object has length and examples, as a Hugging Face dataset or a list has."""
     if isinstance(data, Mapping | tuple | Tensor | np.ndarray) or not hasattr(data, "__len__"):
         return False
@@ -211,7 +206,7 @@ def _has_examples(data: Any) -> bool:
         return False
 
 
-def _collate(examples: list[Any]) -> Any:
+def collate_examples(examples: list[Any]) -> Any:
     """Examples as one batch: numbers by name, stacked; text is left out, and lengths must not differ."""
     if not isinstance(examples[0], Mapping):
         try:
@@ -225,7 +220,7 @@ def _collate(examples: list[Any]) -> Any:
             continue
         if any(each is None for each in values):
             raise InputError(f"{name!r} is missing in some of the examples")
-        each = [_tensor(value) for value in values]
+        each = [as_tensor(value) for value in values]
         if len({tuple(tensor.shape) for tensor in each}) > 1:
             lengths = sorted({tensor.shape[0] for tensor in each})
             raise InputError(
@@ -236,7 +231,7 @@ def _collate(examples: list[Any]) -> Any:
     return batch
 
 
-def _split_batch(given: Any) -> Batch:
+def split_batch(given: Any) -> Batch:
     """Inputs and targets of what a DataLoader gives: a pair, several inputs and a target, or a dict."""
     if isinstance(given, Mapping):
         name = next((each for each in ("labels", "label", "y", "target") if each in given), None)
@@ -256,18 +251,21 @@ def _text(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and isinstance(value[0], str)
 
 
-def _to_device(batch: Batch, device: torch.device) -> Batch:
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """A batch on a device, with targets of a type that losses take."""
+
     def move(tensor: Tensor) -> Tensor:
         return tensor.to(device, non_blocking=True)
 
-    target = _tensor(batch.target)
+    target = as_tensor(batch.target)
     # Classes of a NumPy array are often of a narrower kind than torch's losses take.
     narrow = target.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8)
     rows = None if batch.rows is None else np.asarray(batch.rows)
     return Batch(map_tensors(batch.inputs, move), move(target.long() if narrow else target), rows)
 
 
-def _tensor(values: Any) -> Tensor:
+def as_tensor(values: Any) -> Tensor:
+    """Numbers of any kind as a tensor, in single precision."""
     if isinstance(values, Tensor):
         return values
     try:
@@ -282,10 +280,11 @@ def _tensor(values: Any) -> Tensor:
     return torch.as_tensor(array if array.flags.writeable else array.copy())
 
 
-def _tensors(data: Any) -> Any:
+def as_tensors(data: Any) -> Any:
+    """Arrays, alone, in a tuple or by name, as tensors."""
     if isinstance(data, Mapping):
-        return {name: _tensors(value) for name, value in data.items()}
-    return tuple(_tensors(each) for each in data) if isinstance(data, tuple) else _tensor(data)
+        return {name: as_tensors(value) for name, value in data.items()}
+    return tuple(as_tensors(each) for each in data) if isinstance(data, tuple) else as_tensor(data)
 
 
 def _length(x: Any) -> int:

@@ -62,3 +62,18 @@ def test_gradients_are_formed_only_when_they_are_asked_for():
     part = conv(layer, a, d)["weight",]
     assert part.bytes_per_sample() == (2 + 64) * 36 * 8
     assert part.formed().shape == (3, 64 * 2 * 25)
+
+
+@pytest.mark.parametrize("settings", [{}, {"stride": 2, "padding": 1}, {"dilation": 2, "bias": False}])
+def test_patches_are_a_linear_layer_on_sequences(settings):
+    layer = made(nn.Conv2d(2, 3, 2, **settings))
+    a = normal(4, 2, 6, 5)
+    part = conv(layer, a, normal(*layer(a).shape, seed=1))["weight",]
+    inputs, deltas = part.unfold(part.seen, part.deltas)
+    torch.testing.assert_close(torch.bmm(deltas.mT, inputs).flatten(1), part.formed())
+
+
+def test_groups_have_no_common_patches():
+    a = normal(2, 4, 5, 5)
+    layer = made(nn.Conv2d(4, 4, 3, groups=2))
+    assert conv(layer, a, normal(*layer(a).shape, seed=1))["weight",].unfold is None

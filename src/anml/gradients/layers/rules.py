@@ -3,6 +3,7 @@
 A rule takes a layer, its input (n, ...) and the gradient of the loss at its output (n, ...).
 """
 
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -58,14 +59,16 @@ def conv(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     assert isinstance(layer, nn.Conv1d | nn.Conv2d)
     read: Read = {}
     if trainable_parameter(layer, "weight"):
-        read["weight",] = LazyGradient(a, d, partial(_over_patches, layer))
+        unfold = partial(_as_sequence, layer) if layer.groups == 1 else None
+        read["weight",] = LazyGradient(a, d, partial(_over_patches, layer), unfold)
     if trainable_parameter(layer, "bias"):
         read["bias",] = formed_part(d.flatten(2).sum(2))
     return read
 
 
-def _over_patches(layer: nn.Conv1d | nn.Conv2d, a: Tensor, d: Tensor) -> Tensor:
-    n, groups = len(a), layer.groups
+def _patches(layer: nn.Conv1d | nn.Conv2d, a: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    """Patches (n x groups, in x kernel, places) and the deltas (n x groups, out, places) at them."""
+    groups = len(a) * layer.groups
     mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
     padded = functional.pad(a, layer._reversed_padding_repeated_twice, mode=mode)
     if padded.dim() == 3:
@@ -74,8 +77,17 @@ def _over_patches(layer: nn.Conv1d | nn.Conv2d, a: Tensor, d: Tensor) -> Tensor:
     patches = functional.unfold(
         padded, one + layer.kernel_size, dilation=one + layer.dilation, stride=one + layer.stride
     )
-    patches = patches.view(n * groups, -1, patches.shape[-1])
-    return torch.bmm(d.reshape(n * groups, -1, patches.shape[-1]), patches.mT).view(n, -1)
+    return patches.view(groups, -1, patches.shape[-1]), d.reshape(groups, -1, patches.shape[-1])
+
+
+def _over_patches(layer: nn.Conv1d | nn.Conv2d, a: Tensor, d: Tensor) -> Tensor:
+    patches, deltas = _patches(layer, a, d)
+    return torch.bmm(deltas, patches.mT).view(len(a), -1)
+
+
+def _as_sequence(layer: nn.Conv1d | nn.Conv2d, a: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    patches, deltas = _patches(layer, a, d)
+    return patches.mT, deltas.mT
 
 
 def embedding(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
@@ -100,6 +112,14 @@ def rms_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
     assert isinstance(layer, nn.RMSNorm)
     normal = functional.rms_norm(a, list(layer.normalized_shape), eps=layer.eps)
     return scale_and_shift(layer, normal, d, range(1, d.dim() - len(layer.normalized_shape)))
+
+
+def transformers_rms_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
+    """The same as transformers' language models write it, over the last dimension."""
+    # The epsilon is `variance_epsilon` in some models and `eps` in others.
+    epsilon: float = getattr(layer, "variance_epsilon", getattr(layer, "eps", 1e-6))
+    normal = a * torch.rsqrt(a.square().mean(-1, keepdim=True) + epsilon)
+    return scale_and_shift(layer, normal, d, range(1, d.dim() - 1))
 
 
 def group_norm(layer: nn.Module, a: Tensor, d: Tensor) -> Read:
@@ -139,12 +159,17 @@ LAYERS: dict[type[nn.Module], Rule] = {
 }
 # Of packages that are not imported for it.
 LAYERS_BY_NAME: dict[str, Rule] = {"transformers.pytorch_utils.Conv1D": transposed_linear}
+# Normalisation layers of transformers (`LlamaRMSNorm`, `Qwen3RMSNorm`, ...) by the end of their name; those
+# of Gemma scale by one plus the weight, which has the same gradient.
+RMS_NORMS = re.compile(r"transformers\.models\..*RMSNorm")
 
 
 def rule_of(layer: nn.Module) -> Rule | None:
     """The rule of a kind of layer, if there is one."""
     kind = type(layer)
-    return LAYERS.get(kind) or LAYERS_BY_NAME.get(f"{kind.__module__}.{kind.__name__}")
+    name = f"{kind.__module__}.{kind.__name__}"
+    rule = LAYERS.get(kind) or LAYERS_BY_NAME.get(name)
+    return transformers_rms_norm if rule is None and RMS_NORMS.fullmatch(name) else rule
 
 
 def is_supported(layer: nn.Module) -> bool:
