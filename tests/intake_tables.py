@@ -35,7 +35,7 @@ def labelled(**columns: Any) -> pl.DataFrame:
     """A table of the given columns with a feature and two classes."""
     rows = len(next(iter(columns.values())))
     base = {
-        "size": [float(at) for at in range(rows)],
+        "size": [at * 1.25 for at in range(rows)],
         "label": ["a" if at % 2 else "b" for at in range(rows)],
     }
     return pl.DataFrame({**base, **columns})

@@ -1,5 +1,6 @@
 """Small made-up tables, and pictures that are drawn here, by contributors of known quality."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,15 @@ def drawn(shape: str, rng: np.random.Generator) -> Any:
         draw.ellipse(box, outline=ink, width=max(2, half // 3))
     noise = rng.normal(0, 18, (SIDE, SIDE, 3))
     return Image.fromarray(np.clip(np.asarray(image) + noise, 0, 255).astype(np.uint8))
+
+
+def crowd_rows(classes: Sequence[str], items: int = 120, seed: int = 0) -> pl.DataFrame:
+    """Labels of items by five annotators, of whom `eve` is wrong in two of three."""
+    rng = np.random.default_rng(seed)
+    correct = rng.integers(len(classes), size=items)
+    rows = []
+    for name, accuracy in {"ann": 0.92, "bob": 0.9, "cat": 0.93, "dan": 0.91, "eve": 0.3}.items():
+        other = (correct + rng.integers(1, len(classes), size=items)) % len(classes)
+        labels = np.where(rng.random(items) < accuracy, correct, other)
+        rows += [(f"t{at}", name, classes[label]) for at, label in enumerate(labels)]
+    return pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")

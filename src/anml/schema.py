@@ -35,6 +35,15 @@ class Schema:
         Name of each row; aligns predictions, embeddings and weights.
     ignore
         Columns that are not features.
+    batch
+        Batch of each row, where item numbers begin again in every batch.
+    answers
+        `all` answers of a contributor to an item, or the `last` one, by time or by the order of the rows.
+    clean
+        True joins spellings of a label or contributor that cannot be different, `"all"` also joins similar
+        ones, False changes nothing. The mapping is in the notes and in run.json.
+    missing
+        Labels that are not answers, in place of the usual ones such as `skip`; their rows are excluded.
     format
         `auto`, `table`, or the format of an export: `label-studio`, `argilla`, `crowd-long`, `crowd-wide`,
         `toloka`, `mturk`, `prodigy`, `doccano`, `conll`.
@@ -50,12 +59,21 @@ class Schema:
     licence: str | None = None
     key: str | None = None
     ignore: Sequence[str] = ()
+    batch: str | None = None
+    answers: Literal["all", "last"] = "all"
+    clean: bool | str = True
+    missing: Sequence[str] | None = None
     format: str = "auto"
 
     def __post_init__(self) -> None:
-        # One name is a list of one.
-        names = (self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore)
-        object.__setattr__(self, "ignore", names)
+        if self.clean not in (True, False, "all"):
+            raise InputError(f"clean must be true, false or all, got {self.clean!r}")
+        one_of("answers", self.answers, ("all", "last"))
+        for name in ("ignore", "missing"):
+            names = getattr(self, name)
+            # One name is a list of one.
+            names = (names,) if isinstance(names, str) else names
+            object.__setattr__(self, name, None if names is None else tuple(map(str, names)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,9 +56,10 @@ def test_identifiers_are_not_features_and_not_items() -> None:
     )
     columns, notes = choose_columns(frame, label="label")
     assert columns.item is None
-    assert columns.features == ("size", "plain_number")
+    assert columns.features == ("size",)
     assert notes == [
-        "left out columns 'sample_id', 'patientId', 'code': an identifier, different in every row"
+        "excluded columns 'sample_id', 'patientId', 'code': an identifier, different in every row",
+        "excluded column 'plain_number': a running number",
     ]
 
 
@@ -78,11 +79,11 @@ def test_constants_gaps_truth_and_lists_are_left_out() -> None:
     columns, notes = choose_columns(frame, label="label")
     assert columns.features == ("size",)
     assert notes == [
-        "left out column 'same': the same value in every row",
-        "left out column 'none': no values",
-        "left out column 'truth': it looks like a true label; name it as true_label, as test_label or as a "
+        "excluded column 'same': the same value in every row",
+        "excluded column 'none': no values",
+        "excluded column 'truth': it looks like a true label; name it as true_label, as test_label or as a "
         "feature to use it",
-        "left out column 'parts': a column of List(Int64) is not a feature",
+        "excluded column 'parts': a column of List(Int64) is not a feature",
     ]
     assert choose_columns(frame, label="label", features=["truth", "same"])[0].features == ("truth", "same")
 

@@ -182,3 +182,12 @@ class TestLeadingZeros:
     def test_a_zero_that_comes_late_counts_too(self):
         rows = "".join(f"{n}\n" for n in range(1, 20_000))
         assert read_delimited(f"who\n{rows}007\n".encode(), "x", ",")["who"].dtype == pl.String
+
+
+def test_german_numbers() -> None:
+    data = b"size;price;label\n1.234,5;2.500;a\n17;900;b\n3,25;1.250.000;a\n"
+    frame = read_delimited(data, "x", ";")
+    assert frame["size"].to_list() == [1234.5, 17.0, 3.25]
+    assert frame["price"].to_list() == [2500, 900, 1250000]
+    plain = read_delimited(b"size;ip\n1.234;1.2.3\n17.5;4.5.6\n", "x", ";")
+    assert plain["size"].to_list() == [1.234, 17.5]

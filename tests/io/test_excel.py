@@ -44,6 +44,21 @@ def test_columns_without_a_name_and_empty_rows_are_passed_over(tmp_path):
     assert frame["a"].to_list() == [1, 2]
 
 
+def test_the_table_is_read_whatever_sheet_and_row_it_begins_in(tmp_path):
+    title = [["Labels of week 12"], [None], ["made by", "Ann"], [], *ROWS]
+    plain = read(tmp_path, workbook(ROWS))
+    assert read(tmp_path, workbook(title)).equals(plain)
+    assert read(tmp_path, workbook([["About"], ["Labels of week 12"]], title)).equals(plain)
+    assert read(tmp_path, workbook([["size", None, "label"], *([1, 2.5, "a"],) * 4])).columns == [
+        "size", "column 2", "label"
+    ]  # fmt: skip
+
+
+def test_two_tables_in_one_workbook_are_refused(tmp_path):
+    with pytest.raises(AnmlError, match=r"tables in several sheets: 'S0' \(3 rows\), 'S1' \(3 rows\)"):
+        read(tmp_path, workbook(ROWS, ROWS))
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -15,7 +15,11 @@ from intake_tables import prepared
 
 
 def labels_of(values: Any, **options: Any) -> Any:
-    return prepared(pl.DataFrame({"size": range(len(values)), "label": values}), label="label", **options)
+    return prepared(
+        pl.DataFrame({"size": [at * 1.5 for at in range(len(values))], "label": values}),
+        label="label",
+        **options,
+    )
 
 
 @pytest.mark.parametrize(

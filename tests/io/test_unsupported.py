@@ -29,7 +29,7 @@ PAIRS = pl.DataFrame(
 
 def check(frame, **named):
     columns, _ = choose_columns(frame, **named)
-    reject_structured_table(frame, columns)
+    reject_structured_table(frame, columns, named.get("ignore", ()))
 
 
 @pytest.mark.parametrize(

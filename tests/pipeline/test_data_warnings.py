@@ -10,7 +10,6 @@ from anml.pipeline.audit import audit_table
 from anml.pipeline.data_warnings import (
     add_copy_columns,
     add_median_seconds,
-    case_variants,
     classes_from_one_contributor,
     copied_rows,
     duplicate_accounts,
@@ -65,26 +64,6 @@ class TestLabelsThatAreCopied:
 
     def test_wrong_each_in_a_way_of_his_own_is_no_copy(self):
         assert duplicate_accounts(*self.crowd(copied=False)) == []
-
-
-class TestSpelling:
-    def test_capitals_alone_are_told(self):
-        assert case_variants(["Billing", "account", "billing"]) == [
-            "labels “Billing” and “billing” differ only in letter case and are treated as different classes"
-        ]
-        assert case_variants(["0", "1", "billing", "bill"]) == []
-
-    def test_many_are_counted(self):
-        assert (
-            case_variants([*"abcdef", *"ABCDE"])[-1]
-            == "2 more groups of labels that differ only in letter case"
-        )
-
-    def test_an_audit_warns(self):
-        labels = ["Well", "well", "ill", "ill"] * 30
-        frame = pl.DataFrame(features(n=120)).with_columns(label=pl.Series(labels))
-        warned = audit_table(frame, Request(label="label", evaluate=False))[0].warnings
-        assert any("“Well” and “well” differ only in letter case" in each for each in warned)
 
 
 class TestCopies:

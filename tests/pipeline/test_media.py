@@ -76,7 +76,7 @@ class TestPictures:
         with pytest.raises(InputError, match=r"'flat\.png' is no picture that can be read"):
             anml.audit(tmp_path / "a.csv")
         (tmp_path / "a.csv").write_text("image,label\nno.png,x\nno.png,y\nno.png,x\nno.png,y\n")
-        with pytest.raises(InputError, match=r"picture 'no\.png' of row 0 cannot be read"):
+        with pytest.raises(InputError, match="the images in column 'image' were not read"):
             anml.audit(tmp_path / "a.csv")
 
     def test_small_pictures_keep_their_proportions(self, tmp_path):

@@ -28,7 +28,8 @@ SECTIONS: dict[str, tuple[type, ...]] = {
     "encoder": (Encoder,),
     "engine": (Local, Ray),
 }
-# Tables with a key `name`.
+# Fields of the schema that are not columns, and tables with a key `name`.
+NO_COLUMNS = ("ignore", "answers", "clean", "missing", "format")
 NAMED = ("task", "recipe", "engine")
 
 
@@ -114,7 +115,7 @@ def with_columns(config: dict[str, Any], columns: Sequence[str], task: str | Non
         if task in TASKS
         else ["first", "second", "choice", "group", "start", "end"]
     )
-    roles = [f.name for f in fields(Schema) if f.name not in ("ignore", "format")]
+    roles = [f.name for f in fields(Schema) if f.name not in NO_COLUMNS]
     for text in columns:
         role, sign, name = text.partition("=")
         if not sign or not name:

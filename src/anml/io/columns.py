@@ -6,13 +6,25 @@ from typing import Any
 
 import polars as pl
 
+from anml.core.checks import Ints
 from anml.core.errors import InputError, UnknownNameError
-from anml.io.encode.preparation import is_text
-from anml.io.plain import is_nested
+from anml.io.encode.preparation import are_addresses, is_text
+from anml.io.identifying import (
+    constant_in,
+    first_rows,
+    identifying_text,
+    numbering_reason,
+    repeated_role,
+)
+from anml.io.plain import as_text, is_nested, numbers_in_text
 from anml.io.roles import (
     ALIASES,
+    BOOLEAN_SPELLINGS,
     GOLD_ALIASES,
     HONEYPOT_ALIASES,
+    LABEL_WORDS,
+    OTHER_LABEL_WORDS,
+    PEOPLE_WORDS,
     ROLE_CHECKS,
     ROLES,
     TIMES_SPENT,
@@ -22,7 +34,9 @@ from anml.io.roles import (
     is_named,
     normalise_name,
     require_column,
+    words_of,
 )
+from anml.io.spellings import fold
 
 # From this many rows on, strings that never repeat are names of the rows.
 MIN_ROWS_FOR_ID = 20
@@ -44,6 +58,14 @@ TEXT_ROLES = (
 )
 # Roles that no feature plays anyway: ignoring such a column as a feature is no contradiction.
 NON_FEATURE_ROLES = ("test_label", "true_label", "reviewed", "retracted", "licence")
+
+# Roles that a column must not repeat to be a feature.
+REPEATED_ROLES = ("item", "contributor", "label")
+
+# Classes that two columns of labels share, rows that are looked at first, and most classes of a label.
+MIN_SHARED_CLASSES, HEAD, MAX_CLASSES = 0.5, 1000, 100
+# Agreement above chance beyond which a column is a second label, not a feature.
+MAX_KAPPA = 0.4
 
 # What an audit can rest on.
 FEATURES_REQUIRED_MESSAGE = (
@@ -97,16 +119,15 @@ def choose_columns(
     roles, notes = _guess_roles(frame, given, taken)
     notes += _guess_item(frame, roles, taken)
     if roles["label"] is None:
-        for name in frame.columns:
-            if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
-                raise InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
-        raise InputError(f"no column could be taken for the label; name one of {format_names(frame.columns)}")
+        raise _no_label(frame)
     if wanted is None:
         # An item that is a text says what it is: a model may read it.
         read = roles["item"] is not None and is_text(frame[roles["item"]])
         used = {*roles.values(), *left_out, key} - ({roles["item"]} if read else set())
         rest = [name for name in frame.columns if name not in used]
-        wanted, dropped = _features(frame, rest)
+        second, dropped = _second_labels(frame, roles["label"], rest, guessed=given["label"] is None)
+        notes += dropped
+        wanted, dropped = _features(frame, [name for name in rest if name not in second], roles)
         notes += dropped
     if not wanted and needs_features and (roles["item"] is None or roles["contributor"] is None):
         reasons = f" ({'; '.join(notes)})" if notes else ""
@@ -115,6 +136,13 @@ def choose_columns(
             f"{FEATURES_REQUIRED_MESSAGE}"
         )
     return Columns(**roles, features=wanted), notes  # type: ignore[arg-type]  # label is set: checked above
+
+
+def _no_label(frame: pl.DataFrame) -> InputError:
+    for name in frame.columns:
+        if is_named(name, ALIASES["label"]) and frame[name].null_count() == frame.height:
+            return InputError(f"column {name!r} (label) is empty in all {frame.height} rows")
+    return InputError(f"no column could be taken for the label; name one of {format_names(frame.columns)}")
 
 
 def key_columns(frame: pl.DataFrame, columns: Columns, key: str | None = None) -> list[str]:
@@ -180,9 +208,10 @@ def _guess_item(frame: pl.DataFrame, roles: dict[str, str | None], taken: Sequen
         return []
     for name in frame.columns:
         series = frame[name]
-        if name in taken or name in roles.values() or not is_identifier_name(name) or series.null_count():
+        if name in taken or name in roles.values() or series.null_count() or is_nested(series.dtype):
             continue
-        if series.dtype.is_float() or is_nested(series.dtype) or is_all_distinct(series):
+        named = is_identifier_name(name) and not series.dtype.is_float()
+        if not (named or are_addresses(series)) or is_all_distinct(series):
             continue
         pairs = frame.select(pl.col(who).n_unique().over(name) > 1, pl.len().over(name, who) == 1)
         if all(float(column.cast(pl.Float64).to_numpy().mean()) > MAJORITY for column in pairs.get_columns()):
@@ -198,18 +227,94 @@ def _may_guess(role: str, alias: str, roles: dict[str, str | None]) -> bool:
     return len(alias) > 1 or role == "label" or roles["contributor"] is not None
 
 
-def _features(frame: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+def _second_labels(
+    frame: pl.DataFrame, label: str, names: Sequence[str], guessed: bool
+) -> tuple[list[str], list[str]]:
+    """Return columns with the classes of the label, such as those of a model, and notes on them.
+
+    Refuse a label that was guessed where another column may be the label as well.
+    """
+    classes, codes = _classes(frame[label]), frame.schema[label].is_numeric()
+    generic = codes or classes <= BOOLEAN_SPELLINGS.keys()
+    second: list[str] = []
+    for name in names if len(classes) > 1 else ():
+        series, words = frame[name], words_of(name)
+        if series.dtype.is_numeric() != codes or is_nested(series.dtype) or is_named(name, GOLD_ALIASES):
+            continue
+        known = _classes(series)
+        if len(known & classes) < max(2, MIN_SHARED_CLASSES * len(known | classes)):
+            continue
+        alias = is_named(name, ALIASES["label"])
+        if not alias and words & OTHER_LABEL_WORDS:
+            second.append(name)
+        elif alias or (not generic and (words & LABEL_WORDS or _kappa(series, frame[label]) > MAX_KAPPA)):
+            if guessed:
+                both = f"columns {label!r} and {name!r} hold the same classes, and either may be the label"
+                raise InputError(f"{both}; name the one to audit with --label")
+            second.append(name)
+    reason = "the same classes as the label; name it as a feature to use it"
+    return second, [f"excluded column {name!r}: {reason}" for name in second]
+
+
+def _classes(series: pl.Series) -> set[str]:
+    head = series.drop_nulls()
+    if head.head(HEAD).n_unique() > MAX_CLASSES or is_nested(series.dtype):
+        return set()
+    return {fold(str(value)) for value in as_text(head.unique())}
+
+
+def _kappa(one: pl.Series, two: pl.Series) -> float:
+    both = pl.DataFrame({"one": as_text(one), "two": as_text(two)}).drop_nulls()
+    shares = [both[name].value_counts(name="rows", normalize=True) for name in both.columns]
+    chance = (
+        shares[0]
+        .join(shares[1], left_on="one", right_on="two")
+        .select((pl.col("rows") * pl.col("rows_right")).sum())
+    )
+    agreement, expected = float((both["one"] == both["two"]).to_numpy().mean()), float(chance.item())
+    return (agreement - expected) / max(1 - expected, 1e-9)
+
+
+def _features(
+    frame: pl.DataFrame, names: Sequence[str], roles: dict[str, str | None]
+) -> tuple[tuple[str, ...], list[str]]:
     """Return the columns that can tell something about a label, and why the others were left out."""
     reasons: dict[str | None, list[str]] = {None: []}
+    named = {role: frame[name] for role in REPEATED_ROLES if (name := roles[role]) is not None}
+    firsts = first_rows(named.get("item"))
     for name in names:
-        reasons.setdefault(_exclusion_reason(frame[name]), []).append(name)
+        series = frame[name]
+        if (numbers := numbers_in_text(series)) is not None:
+            series = numbers.alias(name)
+        reason = _exclusion_reason(series) or _repetition_reason(series, named, firsts)
+        reasons.setdefault(reason, []).append(name)
     kept = reasons.pop(None)
     notes = [
-        f"left out {'columns' if len(out) > 1 else 'column'} "
+        f"excluded {'columns' if len(out) > 1 else 'column'} "
         f"{format_names([repr(name) for name in out])}: {reason}"
         for reason, out in reasons.items()
     ]
     return tuple(kept), notes
+
+
+def _repetition_reason(series: pl.Series, named: dict[str, pl.Series], firsts: Ints | None) -> str | None:
+    """Return why a column only numbers or repeats rows, or one of the columns with a role."""
+    if (role := repeated_role(series, named)) is not None:
+        return f"it repeats the {role} column {named[role].name!r}"
+    people = named.get("contributor")
+    if people is not None and not series.dtype.is_float() and constant_in(series, people):
+        return f"it depends on the contributor column {people.name!r} only"
+    if series.dtype == pl.String and not is_text(series):
+        if words_of(series.name) & PEOPLE_WORDS:
+            return "names of people who did not give the label"
+        if people is not None and len(known := _classes(series)) > 1 and known <= _classes(people):
+            return f"it names contributors of column {people.name!r}"
+    if (reason := numbering_reason(series, firsts)) is not None:
+        return reason
+    if are_addresses(series.drop_nulls()):
+        return "addresses or names of files"
+    texts = series.dtype == pl.String and series.len() > MIN_ROWS_FOR_ID and not is_text(series)
+    return "text that identifies rows" if texts and identifying_text(series) else None
 
 
 def _exclusion_reason(series: pl.Series) -> str | None:

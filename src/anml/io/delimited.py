@@ -18,13 +18,19 @@ from anml.io.plain import to_frame
 MISSING = ("", "NA", "N/A", "nan", "NaN", "NULL", "null", "?")
 GZIP_MAGIC = b"\x1f\x8b"
 DECIMAL_COMMA = r"^[-+]?\d+(,\d+)?([eE][-+]?\d+)?$"
+THOUSANDS_POINT = r"^[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?$"
 BOOLEAN_TEXT = r"(?i)^(true|false)$"
 # A whole number that begins with a plus or a needless zero names something: 007 and 7 are two people.
 NON_NUMERIC_ID = r"^(\+|0\d)"
 
 
-def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
-    """Read CSV or TSV bytes, gzip-compressed or not; `shown` is how messages call the file."""
+def read_delimited(
+    data: bytes, shown: str, separator: str, words: dict[str, pl.Series] | None = None
+) -> pl.DataFrame:
+    """Read CSV or TSV bytes, gzip-compressed or not; `shown` is how messages call the file.
+
+    `words` collects the spellings of missing values in text columns, by column.
+    """
     if data.startswith(GZIP_MAGIC):
         most = max_uncompressed_size(len(data))
         try:
@@ -49,16 +55,43 @@ def read_delimited(data: bytes, shown: str, separator: str) -> pl.DataFrame:
     if texts.width != len(names):  # a quote inside a name, which readers understand differently
         raise InputError(f"{shown} is not well-formed CSV: quotes are out of place in the header line")
     texts.columns = names
-    # Where a semicolon separates, a comma is often the decimal sign.
-    return to_frame([infer_types(series, separator == ";") for series in texts.get_columns()])
+    # Where a semicolon separates, a comma is often the decimal sign, and a point parts thousands.
+    comma = separator == ";"
+    points = comma and any(is_german(series) for series in texts.get_columns())
+    read = [infer_types(series, comma, points) for series in texts.get_columns()]
+    collect_words(texts.get_columns(), read, words)
+    return to_frame(read)
 
 
-def infer_types(texts: pl.Series, comma: bool = False) -> pl.Series:
-    """Texts without blanks around them; whole numbers, numbers or truth values where all of them are."""
+def collect_words(texts: list[pl.Series], read: list[pl.Series], words: dict[str, pl.Series] | None) -> None:
+    """Keep what text columns hold where their values were taken as missing, such as NA."""
+    for before, series in zip(texts, read, strict=True):
+        if words is not None and series.dtype == pl.String and series.null_count():
+            plain = before.str.strip_chars()
+            plain = plain.set(series.is_not_null() | (plain == ""), None)
+            if plain.null_count() < len(plain):
+                words[series.name] = plain
+
+
+def is_german(texts: pl.Series) -> bool:
+    """True if all values of a column are numbers, some of them with a decimal comma."""
+    plain = texts.str.strip_chars().drop_nulls()
+    return bool(plain.str.contains(",").any() and plain.str.contains(THOUSANDS_POINT).all())
+
+
+def infer_types(texts: pl.Series, comma: bool = False, points: bool = False) -> pl.Series:
+    """Texts without blanks around them; whole numbers, numbers or truth values where all of them are.
+
+    `comma` allows a decimal comma; with `points`, a point parts thousands.
+    """
     stripped = texts.str.strip_chars()
     bare = stripped.set(stripped.is_in(list(MISSING)).fill_null(False), None)
     if bare.null_count() == len(bare):
         return bare
+    parted = points or (comma and is_german(bare))
+    if parted and bare.str.contains(THOUSANDS_POINT).all() and bare.str.contains(r"\.").any():
+        plain = bare.str.replace_all(".", "", literal=True)
+        return infer_types(plain, comma)
     for dtype in (pl.Int64, pl.Int128, pl.Float64):
         if (read := bare.cast(dtype, strict=False)).null_count() == bare.null_count():
             return bare if dtype.is_integer() and bare.str.contains(NON_NUMERIC_ID).any() else read
@@ -125,12 +158,15 @@ def _first_bad_line(data: bytes, separator: str, width: int) -> str:
 
 
 ZIP_MAGIC = b"PK\x03\x04"
+# A second sheet with this share of the rows is a table as well. A header has this share of the cells of the
+# first rows.
+MIN_SHEET, MIN_HEADER, TITLE_ROWS = 0.1, 0.6, 50
 # So many cells, empty ones among them, fit into the memory of a small machine.
 MAX_CELLS = 100_000_000
 
 
 def read_excel(data: bytes, shown: str) -> pl.DataFrame:
-    """Read the first sheet of an .xlsx file; `shown` is how messages call the file."""
+    """Read the sheet with the table of an .xlsx file; `shown` is how messages call the file."""
     if not data:
         raise InputError(f"{shown} is empty; a header line and at least one row are needed")
     if not data.startswith(ZIP_MAGIC):
@@ -139,20 +175,47 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
     require_extra("fastexcel", "excel", "an Excel file that is not saved as CSV")
     _check_size(data, shown)
     try:
-        frame = pl.read_excel(
-            io.BytesIO(data), sheet_id=1, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
+        sheets = pl.read_excel(
+            io.BytesIO(data), sheet_id=0, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
             raise_if_empty=False, infer_schema_length=1,
         )  # fmt: skip
     # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
+    frame = _main_sheet(sheets, shown)
     # A header of its own reading: polars gives names that occur twice a number.
-    names = ["" if each is None else str(each).strip() for each in frame.row(0)] if frame.height else []
-    if not any(names):
-        raise InputError(f"{shown} has no header line with the names of its columns in its first sheet")
+    names = ["" if each is None else str(each).strip() for each in frame.row(0)]
     check_names([name for name in names if name], shown)
-    kept = [at for at, name in enumerate(names) if name]
-    return to_frame([infer_types(frame[:, at][1:].cast(pl.String)).alias(names[at]) for at in kept])
+    columns = [infer_types(frame[:, at][1:].cast(pl.String)).alias(name) for at, name in enumerate(names)]
+    # A column without a name is a note in the margin unless most of its cells are filled.
+    kept = [at for at, each in enumerate(columns) if each.name or each.null_count() < 0.5 * len(each)]
+    return to_frame([columns[at].alias(names[at] or f"column {at + 1}") for at in kept])
+
+
+def _main_sheet(sheets: dict[str, pl.DataFrame], shown: str) -> pl.DataFrame:
+    """Return the rows of the one sheet with a table, from the header on."""
+    tables = {name: table for name, sheet in sheets.items() if (table := _from_header(sheet)).height}
+    if not tables:
+        raise InputError(f"{shown} has no header line with the names of its columns in any sheet")
+    # A note of one column beside a table is not a table.
+    wide = {name: table for name, table in tables.items() if table.width > 1 and table.height > 1} or tables
+    largest = max(table.height for table in wide.values())
+    large = {name: n for name, table in wide.items() if (n := table.height) >= MIN_SHEET * largest}
+    if len(large) > 1:
+        listed = ", ".join(f"{name!r} ({rows - 1} rows)" for name, rows in large.items())
+        raise InputError(f"{shown} has tables in several sheets: {listed}; save the one to audit as CSV")
+    return wide[next(iter(large))]
+
+
+def _from_header(sheet: pl.DataFrame) -> pl.DataFrame:
+    """Return a sheet from its header on: rows of a title before it have fewer cells."""
+    filled = (
+        sheet.select(pl.sum_horizontal(pl.all().is_not_null())).to_series() if sheet.width else pl.Series()
+    )
+    if not len(filled) or not filled.max():
+        return sheet.clear()
+    header = int((filled >= MIN_HEADER * filled.head(TITLE_ROWS).max()).arg_max() or 0)  # type: ignore[operator]
+    return sheet[header:]
 
 
 def _check_size(data: bytes, shown: str) -> None:

@@ -3,6 +3,8 @@
 import hashlib
 import io
 import os
+import re
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,13 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def is_image(name: str) -> bool:
-    """True if a file name has the extension of an image."""
-    return name.lower().endswith(ENDINGS)
+    """True if a file name or an address has the extension of an image."""
+    return re.split(r"[?#]", name.lower(), maxsplit=1)[0].endswith(ENDINGS)
+
+
+def any_readable(paths: Iterable[str], folder: Path) -> bool:
+    """True if one of these files exists; addresses of other machines are not read."""
+    return any("://" not in path and (folder / path).is_file() for path in paths)
 
 
 def read_folder(folder: Path) -> Table:
@@ -78,7 +85,7 @@ class Images:
         inside = Path(os.path.normpath(folder.absolute()))
         for at, path in enumerate(() if anywhere else paths):
             if not Path(os.path.normpath(inside / path)).is_relative_to(inside):
-                said = "name the column with --image to read it all the same"
+                said = "--set encoder.column=NAME reads it all the same"
                 raise InputError(f"picture {path!r} of row {at} is not in {folder}; {said}")
 
     def bytes_of(self, at: int) -> bytes:

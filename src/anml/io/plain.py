@@ -10,6 +10,9 @@ import polars as pl
 
 from anml.core.errors import InputError
 
+# Numbers with commas between thousands, and the share of numbers from which a text column holds numbers.
+THOUSANDS_COMMA, MIN_NUMERIC = r"^[-+]?\d{1,3}(,\d{3})+(\.\d+)?$", 0.95
+
 
 def normalise_types(frame: pl.DataFrame) -> pl.DataFrame:
     """Reduce every column to a plain kind, so that pandas, polars and Arrow give the same arrays."""
@@ -63,6 +66,24 @@ def as_text(series: pl.Series) -> pl.Series:
         if bool(((known == known.round()) & (known.abs() < 2**53)).all()):
             series = series.cast(pl.Int64)
     return series if series.dtype == pl.String else series.cast(pl.String)
+
+
+def numbers_in_text(texts: pl.Series) -> pl.Series | None:
+    """Return the numbers of a text column, with a decimal comma or with commas between thousands.
+
+    Return None if fewer than 95% of the values are numbers, or if some begin with a zero, as codes do.
+    """
+    if texts.dtype != pl.String or not texts.head(100).str.contains(r"^[-+]?\d").any():
+        return None
+    parted = texts.str.contains(THOUSANDS_COMMA).fill_null(False)
+    forms = (
+        texts,
+        texts.str.replace_all(",", "", literal=True).zip_with(parted, texts),
+        texts.str.replace(",", ".", literal=True),
+    )
+    numbers = max((form.cast(pl.Float64, strict=False) for form in forms), key=pl.Series.count)
+    codes = texts.str.contains(r"^0\d").any()
+    return None if codes or numbers.count() < MIN_NUMERIC * texts.count() else numbers
 
 
 def from_text(series: pl.Series, dtype: pl.DataType) -> pl.Series:

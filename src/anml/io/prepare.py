@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anml.core.checks import Array, Floats, Ints
+from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.errors import AnmlError, InputError
 from anml.core.text import pluralise
 from anml.core.types import Task
@@ -27,6 +27,7 @@ from anml.signals.verification import VERIFICATION
 
 __all__ = ["FeatureEncoder", "GlobalEncoding", "Prepared", "prepare"]
 
+ANSWERS_HINT = "--set schema.answers=last keeps the last, --column batch=NAME names the batch of an item"
 # The level of the paper for what was retracted.
 RETRACTED = "flagged"
 
@@ -68,13 +69,16 @@ class GlobalEncoding(NamedTuple):
 
 def prepare(
     table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0,
-    beside: SideInputs | None = None, fixed: GlobalEncoding | None = None,
+    beside: SideInputs | None = None, fixed: GlobalEncoding | None = None, excluded: Bools | None = None,
 ) -> Prepared:  # fmt: skip
-    """Turn a table into arrays; ages count from `now`, and `fixed` is decided where it is a slice."""
+    """Turn a table into arrays; ages count from `now`, and `fixed` is decided where it is a slice.
+
+    `excluded` are rows that are not used.
+    """
     beside = beside or SideInputs()
     notes: list[str] = []
     warnings: list[str] = []
-    frame, rows = _drop_unlabelled(table, columns, warnings)
+    frame, rows = _drop_unlabelled(table, columns, warnings, excluded)
     if fixed is None:
         labels = read_labels(frame[columns.label], task)
     else:
@@ -152,17 +156,21 @@ def _test_label(
     return found
 
 
-def _drop_unlabelled(table: Table, columns: Columns, warnings: list[str]) -> tuple[pl.DataFrame, Ints]:
-    present = table.frame[columns.label].is_not_null().to_numpy()
-    rows = np.flatnonzero(present).astype(np.int64)
-    height = table.frame.height
+def _drop_unlabelled(
+    table: Table, columns: Columns, warnings: list[str], excluded: Bools | None
+) -> tuple[pl.DataFrame, Ints]:
+    present, height = table.frame[columns.label].is_not_null().to_numpy(), table.frame.height
+    used = present if excluded is None else present & ~excluded
+    rows = np.flatnonzero(used).astype(np.int64)
+    gaps = height - int((present if excluded is None else present | excluded).sum())
     if len(rows) == 0:
         raise InputError(f"column {columns.label!r} (label) is empty in all {height} rows of {table.name}")
     if len(rows) == height:
         return table.frame, rows
-    left_out = pluralise(height - len(rows), "row, which is left out", "rows, which are left out")
-    warnings.append(f"column {columns.label!r} (label) is missing in {left_out}")
-    return table.frame.filter(present), rows
+    if gaps:
+        without = pluralise(gaps, "row, which is left out", "rows, which are left out")
+        warnings.append(f"column {columns.label!r} (label) is missing in {without}")
+    return table.frame.filter(used), rows
 
 
 def _verification(frame: pl.DataFrame, name: str | None, known: GoldLabels | None, said: list[str]) -> Any:
@@ -194,7 +202,7 @@ def _note_irregularities(
     pair = [name for name in (columns.item, who) if name is not None]
     if len(pair) == 2 and (repeated := frame.height - frame.select(pair).n_unique()):
         rows = pluralise(repeated, "row repeats", "rows repeat")
-        warnings.append(f"{rows} a pair of {columns.item!r} and {who!r}; all are kept")
+        warnings.append(f"{rows} a pair of {columns.item!r} and {who!r}; all are kept, {ANSWERS_HINT}")
     gaps: list[tuple[int, str]] = []
     for name in columns.features:
         if frame.schema[name].is_float() and (count := int(frame[name].is_infinite().sum())):

@@ -53,6 +53,16 @@ ROLES = tuple(ALIASES)
 GOLD_ALIASES = (
     "truth", "true_label", "gold_label", "golden_label", "ground_truth", "gold", "golden", "gold_standard",
 )  # fmt: skip
+# Words in names of columns with labels of a model, or with correct labels, beside those of contributors.
+OTHER_LABEL_WORDS = frozenset(
+    ("pred", "prediction", "predicted", "model", "suggestion", "suggested", "auto", "machine", "gpt", "llm",
+     "ai", "gold", "truth", "true", "correct", "corrected", "consensus", "majority", "final", "adjudicated",
+     "expected", "reference", "expert", "previous", "old")
+)  # fmt: skip
+# Words in names of columns with people who gave no label.
+PEOPLE_WORDS = frozenset(("by", "reviewer", "supervisor", "approver", "adjudicator", "checker", "qa"))
+# Words in names of columns with labels.
+LABEL_WORDS = frozenset(("label", "labels", "annotation", "answer", "human", "manual", "rating", "class"))
 # Names of marks on items whose answer somebody knows: a label there may be wrong all the same.
 HONEYPOT_ALIASES = (
     "is_honeypot",
@@ -110,12 +120,16 @@ def find_column(
     return next((name for alias in names for name in free if is_named(name, (alias,))), None)
 
 
+def words_of(name: str) -> set[str]:
+    """Return the words of a name, which separators or capitals part."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return {word for word in re.split(r"[\W_]+", parted.lower()) if word}
+
+
 def is_identifier_name(name: str) -> bool:
     """Say whether a name is that of an identifier; a saved index has no name at all."""
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    words = [word for word in re.split(r"[\W_]+", parted.lower()) if word]
     identifiers = {"id", "ids", "uuid", "guid", "index", "rownum"}
-    return bool(identifiers & set(words)) or normalise_name(name) in ("", "unnamed0")
+    return bool(identifiers & words_of(name)) or normalise_name(name) in ("", "unnamed0")
 
 
 def is_all_distinct(series: pl.Series) -> bool:
@@ -128,8 +142,12 @@ def is_all_distinct(series: pl.Series) -> bool:
 
 
 def _fits_name(series: pl.Series) -> bool:
-    explicit = is_named(series.name, EXPLICIT_ITEMS)
-    return not series.dtype.is_float() and (explicit or not is_all_distinct(series))
+    if series.dtype.is_float():
+        # Identifiers in a column with gaps, or saved once by a spreadsheet: 11.0 is 11.
+        known = series.drop_nulls()
+        if not bool((known == known.round()).all()):
+            return False
+    return is_named(series.name, EXPLICIT_ITEMS) or not is_all_distinct(series)
 
 
 def _fits_levels(role: str, levels: dict[str, Level]) -> Callable[[pl.Series], bool]:

@@ -2,8 +2,8 @@
 
 import hashlib
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,15 @@ UNSUPPORTED_DTYPES = (pl.Object, getattr(pl, "BaseExtension", pl.Object))
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of plain kinds, the file's name without folders, and the hash of its bytes, or of a frame."""
+    """Columns of plain kinds, the file's name without folders, and the hash of its bytes, or of a frame.
+
+    `words` are spellings of missing values in text columns of a file, such as NA, by column.
+    """
 
     frame: pl.DataFrame
     name: str
     sha256: str
+    words: Mapping[str, pl.Series] = field(default_factory=dict)
 
 
 def read_table(source: str | Path | Any, name: str = "data") -> Table:
@@ -43,7 +47,7 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
         shown, read = f"the {name} frame", Table(_from_native(source, name), "frame", "")
     frame = normalise_types(read.frame)
     _check_size(frame, shown)
-    return Table(frame, read.name, read.sha256 or fingerprint(frame))
+    return Table(frame, read.name, read.sha256 or fingerprint(frame), read.words)
 
 
 def parquet_files(source: Path) -> list[Path]:
@@ -80,9 +84,9 @@ def _as_it_is(path: Path, shown: str) -> Table:
     suffix = next((end for end in known if path.name.lower().endswith(end)), "")
     if not suffix and not path.is_dir():
         raise InputError(f"{shown} has an unknown ending; allowed: {', '.join(known)}")
-    data = file_bytes(path, shown)
+    data, words = file_bytes(path, shown), dict[str, pl.Series]()
     if suffix in SEPARATORS:
-        frame = read_delimited(data, shown, SEPARATORS[suffix])
+        frame = read_delimited(data, shown, SEPARATORS[suffix], words)
     elif suffix in EXCEL:
         frame = read_excel(data, shown)
     else:
@@ -96,7 +100,7 @@ def _as_it_is(path: Path, shown: str) -> Table:
             frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
         except (Exception, pl.exceptions.PanicException):
             raise InputError(f"{shown} is a damaged Parquet file; copy or write it again") from None
-    return Table(frame, path.name, hashlib.sha256(data).hexdigest())
+    return Table(frame, path.name, hashlib.sha256(data).hexdigest(), words)
 
 
 def file_bytes(path: Path, shown: str) -> bytes:

@@ -1,6 +1,6 @@
 """Answers that are more than one label, where they are read as labels: refused, so that nothing is lost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -35,9 +35,11 @@ def reject_span_answers(value: Any, where: str = "") -> None:
         )
 
 
-def reject_structured_table(frame: pl.DataFrame, columns: Columns) -> None:
+def reject_structured_table(frame: pl.DataFrame, columns: Columns, ignore: Sequence[str] = ()) -> None:
     """Refuse a table of spans, boxes or pairs: its rows are no labels of whole items."""
-    by_name = {normalise_name(name): name for name in columns.features}
+    taken = {name for name in columns.to_dict().values() if isinstance(name, str)}
+    free = [name for name in frame.columns if name not in taken and name not in ignore]
+    by_name = {normalise_name(name): name for name in free}
     keys = [name for name in (columns.item, columns.contributor) if name is not None]
     places = next((pair for pair in SPAN_COLUMNS if set(pair) <= by_name.keys()), None)
     repeated = frame.height - frame.select(keys).n_unique() if places and columns.item is not None else 0
@@ -49,9 +51,9 @@ def reject_structured_table(frame: pl.DataFrame, columns: Columns) -> None:
         )
     texts = set(as_text(frame[columns.label]).drop_nulls().unique())
     said = {normalise_name(text) for text in texts}
-    sides = [name for name in columns.features if normalise_name(name) in said]
+    sides = [name for name in free if normalise_name(name) in said]
     if len(sides) < 2 or said - {normalise_name(name) for name in sides} - TIE_WORDS:
-        sides = _chosen_from(frame, columns, texts - TIE_WORDS)
+        sides = _chosen_from(frame, columns.label, free, texts - TIE_WORDS)
     if len(sides) >= 2:
         raise UnsupportedError(
             f"column {columns.label!r} says which of {sides[0]!r} and {sides[1]!r} was chosen; name the task "
@@ -59,11 +61,11 @@ def reject_structured_table(frame: pl.DataFrame, columns: Columns) -> None:
         )
 
 
-def _chosen_from(frame: pl.DataFrame, columns: Columns, names: set[str]) -> list[str]:
+def _chosen_from(frame: pl.DataFrame, chosen: str, free: Sequence[str], names: set[str]) -> list[str]:
     """Two columns of names of which the label always is one."""
-    written = [name for name in columns.features if frame.schema[name] == pl.String]
+    written = [name for name in free if frame.schema[name] == pl.String]
     likely = [name for name in written if names & set(frame[name].drop_nulls().unique())]
-    label = pl.col(columns.label).cast(pl.String)
+    label = pl.col(chosen).cast(pl.String)
     rows = frame.filter(~label.is_in(list(TIE_WORDS)))
     for one, two in combinations(likely, 2):
         told = rows.select(((label == pl.col(one)) != (label == pl.col(two))).fill_null(False).all())

@@ -1,6 +1,6 @@
 """Audit of a table: weights, contributors, consensus, and the effect of the weights on a model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +15,12 @@ from anml.core.checks import Floats
 from anml.core.errors import InputError, UnsupportedError
 from anml.core.progress import Progress
 from anml.core.types import Gate, Weighting
+from anml.io.cleaning import Cleaning, CleaningOptions, clean_table
 from anml.io.columns import Columns, choose_columns, key_columns
 from anml.io.labels import match_set_spelling, normalise_sets, read_targets
 from anml.io.plain import as_text
 from anml.io.prepare import Prepared, prepare
-from anml.io.roles import ROLES
+from anml.io.roles import ROLES, format_names
 from anml.io.side_inputs import SideInputs
 from anml.io.tables import Table, read_table
 from anml.io.unsupported import reject_structured_table
@@ -47,17 +48,24 @@ def audit_table(
     policy = request.policy()
     table = data if isinstance(data, Table) else read_table(data)
     columns, notes = resolve_columns(table.frame, request)
-    reject_structured_table(table.frame, columns)
+    done = clean_columns(table, columns, request)
+    table, notes = replace(table, frame=done.frame), [*notes, *done.notes]
+    unused = request.ignore
+    if request.features is not None:
+        unused = [name for name in table.frame.columns if name not in request.features]
+    reject_structured_table(table.frame, columns, unused)
     ordered, true_label_sets = normalise_sets(table.frame, columns.label, columns.true_label)
     table, notes = replace(table, frame=ordered), [*notes, *true_label_sets]
     extra = SideInputs(request.predictions, request.embeddings, request.key)
     prepared = prepare(
-        table, columns, task=request.label_type, now=request.reference_time, seed=request.seed, beside=extra
-    )
+        table, columns, task=request.label_type, now=request.reference_time, seed=request.seed, beside=extra,
+        excluded=done.excluded,
+    )  # fmt: skip
+    prepared.warnings[:0] = done.warnings
     require_item_column(prepared)
     if check_prepared is not None:
         check_prepared(prepared)
-    notes += _notes(prepared, request)
+    notes += _notes(prepared, request, columns.features)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     info = _sample_info(prepared, request, prior)
     assessed = assess(
@@ -67,7 +75,15 @@ def audit_table(
     comparing = request.evaluate and prepared.x.shape[1] > 0
     comparison = _comparison(prepared, assessed, request.seed, tested, progress) if comparing else None
     result = _build_result(table, columns, prepared, assessed, comparison, request, policy, notes)
-    return result, prepared, assessed
+    # The spellings that were joined, by role, for run.json.
+    spellings = {"spellings": done.joined} if done.joined else {}
+    return replace(result, data=result.data | spellings), prepared, assessed
+
+
+def clean_columns(table: Table, columns: Columns, request: Request) -> Cleaning:
+    """Clean the columns with a role, as the request asks for it."""
+    options = CleaningOptions(request.clean, request.missing, request.answers == "last", request.batch)
+    return clean_table(table.frame, columns, options, table.words)
 
 
 def resolve_columns(frame: pl.DataFrame, request: Request) -> tuple[Columns, list[str]]:
@@ -76,7 +92,7 @@ def resolve_columns(frame: pl.DataFrame, request: Request) -> tuple[Columns, lis
         frame,
         **{role: getattr(request, role) for role in ROLES},
         features=request.features if request.embeddings is None else (),
-        ignore=request.ignore,
+        ignore=(*request.ignore, *([] if request.batch is None else [request.batch])),
         key=request.key,
         needs_features=request.predictions is None and request.embeddings is None,
     )
@@ -106,8 +122,10 @@ def _predictions_misaligned(prepared: Prepared) -> list[str]:
     return [f"{odd}; check the order of their rows and of their class columns"]
 
 
-def _notes(prepared: Prepared, request: Request) -> list[str]:
+def _notes(prepared: Prepared, request: Request, features: Sequence[str]) -> list[str]:
     notes = []
+    if features:
+        notes.append(f"feature columns: {format_names(features)}")
     if prepared.age is not None and not request.uses_freshness:
         notes.append("the time column does not affect weights; recipe.half_life weights rows by age")
     if request.embeddings is not None:

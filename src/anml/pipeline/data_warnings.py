@@ -33,7 +33,7 @@ NO_DUPLICATES = pl.DataFrame(schema=DUPLICATES)
 def check_data(prepared: Prepared) -> tuple[pl.DataFrame, list[str]]:
     """Contributors whose rows are mostly near-duplicates, and warnings about the labels."""
     contributors = prepared.contributor
-    warnings = case_variants(prepared.classes) if prepared.task == "classification" else []
+    warnings: list[str] = []
     if contributors is None or len(np.unique(contributors)) < 2:
         return NO_DUPLICATES, warnings
     if prepared.task == "classification":
@@ -59,18 +59,6 @@ def add_median_seconds(people: pl.DataFrame, samples: pl.DataFrame, frame: pl.Da
     seconds = samples.select("contributor", median_seconds=spent)
     medians = seconds.group_by("contributor").agg(pl.median("median_seconds"))
     return people.join(medians, on="contributor", how="left", maintain_order="left")
-
-
-def case_variants(classes: Sequence[str]) -> list[str]:
-    """Warn about classes that differ only in letter case, since they are treated as different."""
-    spelled: dict[str, list[str]] = {}
-    for name in classes:
-        spelled.setdefault(str(name).casefold(), []).append(f"“{name}”")
-    groups = [join_names(names) for names in spelled.values() if len(names) > 1]
-    warnings = [
-        f"labels {names} differ only in letter case and are treated as different classes" for names in groups
-    ]
-    return _first(warnings, "group", "groups", "of labels that differ only in letter case")
 
 
 def classes_from_one_contributor(y: Ints, classes: Sequence[str], contributors: Names) -> list[str]:

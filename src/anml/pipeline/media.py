@@ -14,10 +14,10 @@ from anml.core.extras import require_extra
 from anml.core.progress import Progress
 from anml.gradients.devices import use_device
 from anml.io.encode.preparation import kind_of
-from anml.io.images import Images, picture_column
+from anml.io.images import Images, any_readable, picture_column
 from anml.io.labels import read_labels
 from anml.io.tables import Table
-from anml.pipeline.audit import audit_table, resolve_columns
+from anml.pipeline.audit import audit_table, clean_columns, resolve_columns
 from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult
 from anml.pipeline.review_queue import MAX_ROWS_SHOWN
@@ -37,8 +37,12 @@ def audit_media(
     """Audit a table by its columns, images or texts; relative paths of images start in `folder`."""
     encoder = encoder or Encoder()
     with use_device(encoder.device):
-        asked, shown = _with_media(table, request, encoder, folder, progress)
-        result, _, _ = audit_table(table, asked, test=test, progress=progress)
+        asked, shown, unread = _with_media(table, request, encoder, folder, progress)
+        try:
+            result, _, _ = audit_table(table, asked, test=test, progress=progress)
+        except InputError as error:
+            raise InputError("; ".join([str(error), *unread])) from None
+    result = replace(result, warnings=[*unread, *result.warnings])
     rows = [int(row) for row in result.queue.rows["row"].head(MAX_ROWS_SHOWN)] if shown is not None else []
     if isinstance(shown, Images):
         return replace(result, pictures={row: shown.thumbnail(row) for row in rows})
@@ -53,16 +57,21 @@ def audit_media(
 
 def _with_media(
     table: Table, request: Request, encoder: Encoder, folder: Path, progress: Any = None
-) -> tuple[Request, Preview]:
-    """Add features of images or texts to the request; return it with the previews."""
+) -> tuple[Request, Preview, list[str]]:
+    """Return the request with features of images or texts, the preview of rows, and warnings."""
     frame = table.frame
     named_image = encoder.column if encoder.kind == "image" else None
     text = encoder.column if encoder.kind == "text" else None
     image = picture_column(frame, named_image) if encoder.kind != "text" else None
+    image = None if named_image is None and image in request.ignore else image
+    unread: list[str] = []
+    if image is not None and named_image is None and not any_readable(frame[image].unique(), folder):
+        why = f"the images in column {image!r} were not read, since none of them is in {folder.absolute()}"
+        unread, image = [f"{why}; the audit uses the other columns"], None
     if image is not None:
         paths = frame[image].cast(pl.String).to_list()
         pictures = Images(paths, folder, anywhere=named_image is not None)
-        return _of_pictures(table, request, encoder, image, pictures, progress), pictures
+        return _of_pictures(table, request, encoder, image, pictures, progress), pictures, []
     if text is None:
         taken = {request.label, request.contributor, request.item, *request.ignore}
         names = request.features or [name for name in frame.columns if name not in taken]
@@ -74,15 +83,15 @@ def _with_media(
     if text is None:
         if encoder.model is not None:
             raise InputError("the encoder has no column of images or of texts; name one with encoder.column")
-        return request, None
+        return request, None, unread
     texts = frame[text].cast(pl.String)
     if encoder.model is None:
-        return request, texts
+        return request, texts, unread
     contents = texts.fill_null("").to_list()
     hashes = [hashlib.sha256(content.encode()).hexdigest() for content in contents]
     named = load_embedder(encoder.model, encoder.device)
     vectors = embed_cached(named, hashes, contents.__getitem__, _cache(encoder), progress)
-    return _with_vectors(request, vectors, text), texts
+    return _with_vectors(request, vectors, text), texts, unread
 
 
 def _cache(encoder: Encoder) -> Path | None:
@@ -120,8 +129,9 @@ def _builtin_predictions(
 ) -> pl.DataFrame | None:
     """Held-out predictions of a small network; None if labels are numbers."""
     columns, _ = resolve_columns(table.frame, request)
-    given = np.flatnonzero(table.frame[columns.label].is_not_null().to_numpy())
-    frame = table.frame[given]
+    done = clean_columns(table, columns, request)
+    given = np.flatnonzero(done.frame[columns.label].is_not_null().to_numpy() & ~done.excluded)
+    frame = done.frame[given]
     labels = read_labels(frame[columns.label], request.label_type)
     if labels.task != "classification":
         return None

@@ -44,6 +44,10 @@ class Request:
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     key: str | None = None
+    batch: str | None = None
+    answers: str = "all"
+    clean: bool | str = True
+    missing: Sequence[str] | None = None
     task: str | Task = "auto"
     recipe: str | Recipe | Mapping[str, Any] = "evidence"
     seed: int = 0

@@ -190,5 +190,5 @@ def test_a_table_shows_no_picture_beyond_its_folder(office, tmp_path):
         rows = "".join(f"{path if i == 7 else 'own.png'},p{i % 3},{'xy'[i % 2]}\n" for i in range(12))
         (folder / "t.csv").write_text("picture,annotator,label\n" + rows)
         done = office("ada", "audit", "given/t.csv", "--out", "run", code=2)
-        assert "of row 7 is not in given; name the column with --image" in done.err
+        assert "of row 7 is not in given; --set encoder.column=NAME" in done.err
         assert not Path("run").exists()

@@ -17,6 +17,7 @@ from anml.io.times import are_times
 MAX_LEVELS = 50
 MIN_TEXTS = 50
 WORD_PATTERN = r"\w+"
+ADDRESS = r"^\w+://\S+$|^\S*[^\s.]\.[a-zA-Z]\w{1,4}$"
 
 
 def kind_of(series: pl.Series) -> str:
@@ -35,11 +36,17 @@ def kind_of(series: pl.Series) -> str:
     return "text" if is_text(series) else "category"
 
 
+def are_addresses(series: pl.Series) -> bool:
+    """True if all texts of a column are addresses or names of files."""
+    texts = series.head(1000) if series.dtype == pl.String else series.clear()
+    return len(texts) > 0 and bool(texts.str.contains(ADDRESS).all())
+
+
 def is_text(series: pl.Series) -> bool:
     """True if strings are written text, not categories: several words, and few repetitions."""
     texts = series.drop_nulls() if series.dtype == pl.String else series.clear()
     distinct = texts.unique()
-    if distinct.is_empty():
+    if distinct.is_empty() or are_addresses(distinct):
         return False
     words = _mean(distinct.str.count_matches(WORD_PATTERN))
     varied = distinct.len() >= texts.len() / 2 and distinct.len() > 2
