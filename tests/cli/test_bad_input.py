@@ -331,8 +331,8 @@ WORKS_AND_SAYS = {
     ),
     "item and contributor twice": (
         (pl.int_range(pl.len()) // 8).alias("item"), [],
-        "60 rows repeat a pair of 'item' and 'contributor'; all are kept, --set schema.answers=last keeps the "
-        "last, --column batch=NAME names the batch of an item",
+        "60 rows repeat a pair of 'item' and 'contributor'; all are kept, --set schema.answers=last keeps "
+        "the last, --column batch=NAME names the batch of an item",
     ),
     "infinite features": (
         pl.when(FIRST).then(float("inf")).otherwise("width").alias("width"), [],
