@@ -81,7 +81,7 @@ def test_figures_and_page_come_from_the_rows(tmp_path):
     experiments = [thinned(tiny(list_experiments()[name])) for name in names]
     run(experiments, tmp_path)
     written = {path.name for path in write_report(tmp_path, tmp_path / "docs" / "paper.md", experiments)}
-    figures = {"detectability.svg"}
+    figures = {f"{name}.{form}" for name in names for form in ("svg", "png")}
     assert written == {"summary.json", "paper.md", *(f"{name}.md" for name in names), *figures}
     page = (tmp_path / "docs" / "paper.md").read_text()
     for name in names:
@@ -104,7 +104,7 @@ def test_the_grid_beyond_the_paper_is_summed_up_drawn_and_judged(tmp_path):
     run([grid], tmp_path)
     page = tmp_path / "docs" / "beyond.md"
     written = write_report(tmp_path, page, [grid], "beyond")
-    assert [path.name for path in written] == ["summary.json", "regret.svg", "beyond.md"]
+    assert [path.name for path in written] == ["summary.json", "regret.svg", "regret.png", "beyond.md"]
     [entry] = json.loads((tmp_path / "summary.json").read_text())["experiments"]
     # One row for each of 1 x 2 x 2 x 2 cells, by either q, which are among the others to beat; and the mean.
     assert [row["metric"] for row in entry["rows"]] == ["regret"] * 16 + ["mean_regret"]

@@ -1,10 +1,21 @@
 """Figures of the lab: each has a caption and experiments that exist; the same rows give the same bytes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from experiments.cells import cells_of
-from experiments.figures import CAPTIONS, COLOURS, FIGURES, IN_PLACE_OF_TABLES, draw_all
+from experiments.expressions import Results
+from experiments.figures import (
+    CAPTIONS,
+    COLOURS,
+    FIGURES,
+    FORMATS,
+    IN_PLACE_OF_TABLES,
+    _printed,
+    draw_all,
+)
 from experiments.spec import list_experiments
 from experiments.store import join_parts, keep_part
 
@@ -24,7 +35,7 @@ def test_colours_are_colours():
     assert all(len(colour) == 7 and int(colour[1:], 16) >= 0 for colour in COLOURS.values())
 
 
-@pytest.mark.parametrize("name", ["detectability"])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name in list_experiments()])
 def test_a_figure_is_drawn_from_rows_alone_and_twice_the_same(name, tmp_path):
     """Rows made up at random of the right shape: what is drawn is a function of them."""
     experiment = EVERY[name]
@@ -38,13 +49,29 @@ def test_a_figure_is_drawn_from_rows_alone_and_twice_the_same(name, tmp_path):
     ]
     keep_part(experiment, tmp_path, "a", rows, set())
     join_parts(experiment, tmp_path)
-    (path,) = draw_all(tmp_path)
-    assert path == tmp_path / "figures" / f"{name}.svg"
-    first = path.read_bytes()
-    assert first.startswith(b"<?xml")
-    assert draw_all(tmp_path) == [path]
-    assert path.read_bytes() == first
-    assert b"<dc:date>" not in first
+    paths = draw_all(tmp_path)
+    assert paths == [tmp_path / "figures" / f"{name}.{form}" for form in FORMATS]
+    vector, raster = (path.read_bytes() for path in paths)
+    assert vector.startswith(b"<?xml")
+    assert raster.startswith(b"\x89PNG")
+    assert draw_all(tmp_path) == paths
+    assert [path.read_bytes() for path in paths] == [vector, raster]
+    assert b"<dc:date>" not in vector
+
+
+def test_the_paper_has_six_figures():
+    drawn = [name for name in FIGURES if name in list_experiments()]
+    assert drawn == ["combination", "efficiency", "large", "quality", "gradient-attack", "detectability"]
+
+
+def test_the_papers_points_stand_at_its_figures(results):
+    """Krum is printed at the second of two places; what is not printed is not drawn."""
+    paper = ({"bad": 0.3, "method": "krum", "error": 12.4},)
+    printed = Results(replace(results.experiment, paper=paper), results.rows)
+    found = _printed(printed, "krum", "error", "bad", ["0.1", "0.3"])
+    assert np.isnan(found[0])
+    assert found[1] == 12.4
+    assert np.isnan(_printed(printed, "mine", "error", "bad", ["0.1", "0.3"])).all()
 
 
 def test_without_rows_nothing_is_drawn(tmp_path):
