@@ -1,5 +1,6 @@
-"""Simulate export.json: 240 short reviews labelled in Label Studio by six annotators, two unreliable."""
+"""Simulate 240 short reviews labelled by six annotators, two unreliable: labels.csv and export.json."""
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -30,7 +31,7 @@ def annotation(number: int, annotator: str, label: str) -> dict:
             "created_at": day, "result": [result]}  # fmt: skip
 
 
-tasks, number = [], 1000
+tasks, rows, number = [], [["review", "text", "annotator", "label"]], 1000
 for task in range(1, 241):
     right = rng.choice(["good", "bad"])
     words = rng.sample(GOOD if right == "good" else BAD, 2)
@@ -39,7 +40,9 @@ for task in range(1, 241):
     # Every eighth review has two labels.
     for annotator in rng.sample(PEOPLE, 2 if task % 8 == 0 else 1):
         number += 1
-        answers.append(annotation(number, annotator, label_of(annotator, right)))
+        label = label_of(annotator, right)
+        answers.append(annotation(number, annotator, label))
+        rows.append([task, text, annotator, label])
     tasks.append({"id": task, "data": {"text": text}, "annotations": answers})
     # A supervisor reviewed a few annotations.
     if task % 30 == 0:
@@ -48,5 +51,7 @@ for task in range(1, 241):
         ida = {"id": 9, "email": "ida@lab.example"}
         review = {"id": task, "accepted": fine, "created_by": ida, "created_at": "2026-03-01T09:00:00Z"}
         first["reviews"] = [review]
+with open("labels.csv", "w", newline="", encoding="utf-8") as file:
+    csv.writer(file).writerows(rows)
 Path("export.json").write_text(json.dumps(tasks, indent=1), encoding="utf-8")
 print(f"{len(tasks)} tasks, {sum(len(task['annotations']) for task in tasks)} labels")
