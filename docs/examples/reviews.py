@@ -51,7 +51,7 @@ for task in range(1, 241):
         ida = {"id": 9, "email": "ida@lab.example"}
         review = {"id": task, "accepted": fine, "created_by": ida, "created_at": "2026-03-01T09:00:00Z"}
         first["reviews"] = [review]
-with open("labels.csv", "w", newline="", encoding="utf-8") as file:
+with Path("labels.csv").open("w", newline="", encoding="utf-8") as file:
     csv.writer(file).writerows(rows)
 Path("export.json").write_text(json.dumps(tasks, indent=1), encoding="utf-8")
 print(f"{len(tasks)} tasks, {sum(len(task['annotations']) for task in tasks)} labels")

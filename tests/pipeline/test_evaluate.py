@@ -27,7 +27,7 @@ def test_bad_rows_left_out_lower_the_error_on_test_data():
     found = compare_weightings(x, y, "classification", 2, ways, test=blobs(300, 1))
     assert (found.on, found.rows) == ("test data", 300)
     assert found.metric == "error rate"
-    uniform, clean = found.ways
+    uniform, clean = found.results
     assert clean.error.mean < 0.1 < uniform.error.mean
     assert clean.error.low <= clean.error.mean <= clean.error.high
     assert uniform.against == {}
@@ -41,7 +41,7 @@ def test_without_test_data_every_row_is_held_out_once_against_its_given_label():
     found = compare_weightings(x, y, "classification", 2, {"uniform": weighting(np.ones(150))})
     assert found.on == "held-out rows, against the given labels"
     assert found.rows == 150
-    assert found.ways[0].error.mean == pytest.approx(0.2, abs=0.06)
+    assert found.results[0].error.mean == pytest.approx(0.2, abs=0.06)
 
 
 def test_folds_respect_items():
@@ -52,8 +52,8 @@ def test_folds_respect_items():
     ways = {"uniform": weighting(np.ones(200))}
     split = compare_weightings(x, y, "classification", 2, ways)
     whole = compare_weightings(x, y, "classification", 2, ways, groups=item)
-    assert split.ways[0].error.mean < 0.05
-    assert whole.ways[0].error.mean > 0.25
+    assert split.results[0].error.mean < 0.05
+    assert whole.results[0].error.mean > 0.25
 
 
 def test_regression_is_measured_in_the_units_of_the_label():
@@ -63,9 +63,9 @@ def test_regression_is_measured_in_the_units_of_the_label():
     ways = {"uniform": weighting(np.ones(150)), "again": weighting(np.ones(150))}
     found = compare_weightings(x, y, "regression", 0, ways)
     assert found.metric == "mean absolute error"
-    assert 0 < found.ways[0].error.mean < 60
-    assert found.ways[0].error == found.ways[1].error
-    assert found.ways[1].against["uniform"].mean == 0
+    assert 0 < found.results[0].error.mean < 60
+    assert found.results[0].error == found.results[1].error
+    assert found.results[1].against["uniform"].mean == 0
 
 
 def test_class_that_was_never_seen_counts_as_an_error():
@@ -73,7 +73,7 @@ def test_class_that_was_never_seen_counts_as_an_error():
     found = compare_weightings(
         x, y, "classification", 2, {"uniform": weighting(np.ones(80))}, test=(x[:4], np.full(4, -1))
     )
-    assert found.ways[0].error.mean == 1.0
+    assert found.results[0].error.mean == 1.0
 
 
 def test_same_seed_same_answer_and_progress_is_told():

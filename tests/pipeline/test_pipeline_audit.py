@@ -32,7 +32,7 @@ def test_classes_end_to_end():
     assert result.contributors["contributor"][0] == "dan"
     assert 0.1 < result.label_error_rate.mean < 0.4
     assert kept_share(result, "dan") < 0.5 < kept_share(result, "ann")
-    assert [way.name for way in result.evaluation.ways] == ["uniform", "chosen"]
+    assert [way.name for way in result.evaluation.results] == ["uniform", "chosen"]
     confused = result.confusion
     assert confused["rows"].sum() == 120
     assert result.samples["self_confidence"].is_between(0, 1).all()
@@ -150,7 +150,7 @@ def test_share_to_keep_overrides_the_recipe_and_leaves_its_name():
 def test_test_table_never_seen_class_counts_as_wrong():
     test = consortium(40).with_columns(label=pl.lit("perhaps"))
     result = audit_table(consortium(80), Request(), test=test)[0]
-    assert [way.error.mean for way in result.evaluation.ways] == [1.0, 1.0]
+    assert [way.error.mean for way in result.evaluation.results] == [1.0, 1.0]
 
 
 def test_data_that_is_no_table_is_refused():

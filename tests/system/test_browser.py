@@ -322,6 +322,6 @@ def test_the_card_of_a_notebook(browser, reports):
         drawn = page.eval_on_selector_all(
             "span[style*='display:block']", "all => all.map(bar => bar.getBoundingClientRect().width)"
         )
-        errors = [way.error.mean for way in result.evaluation.ways if way.name in ("uniform", "chosen")]
+        errors = [way.error.mean for way in result.evaluation.results if way.name in ("uniform", "chosen")]
         assert drawn[1] / drawn[0] == pytest.approx(errors[1] / errors[0], abs=0.05)
         page.close()

@@ -20,7 +20,7 @@ CONTRIBUTOR_METRICS = (
 )  # fmt: skip
 RUN_METRICS: dict[str, Callable[["AuditResult"], float | None]] = {
     "label_error_rate": lambda result: result.label_error_rate.mean,
-    "error": lambda result: None if result.evaluation is None else result.evaluation.ways[-1].error.mean,
+    "error": lambda result: None if result.evaluation is None else result.evaluation.results[-1].error.mean,
 }
 BOOLEAN_CONDITIONS = ("flagged", "disputed")
 OPERATORS: dict[str, Callable[[float, float], bool]] = {

@@ -164,7 +164,7 @@ def rounds_table(rounds: list[dict[str, Any]]) -> tuple[list[str], list[list[str
 
 
 def result_sentence(applied: "RelabelResult") -> str:
-    """The number of answers and of changed labels, in one sentence."""
+    """Return a sentence with the number of answers and of changed labels."""
     last = applied.rounds[-1]
     answers, changed, asked = (last[name] for name in ("n_answers", "n_changed", "expected_changed"))
     expected = "" if asked is None else f", expected about {asked:.0f}"
@@ -197,7 +197,7 @@ def before_after(applied: "RelabelResult") -> dict[str, tuple[str, str]]:
     old, new = before.get("evaluation"), after.evaluation
     # Errors are comparable only if both were measured on the same test data.
     if old and new and old["measured_on"] == new.on == ON_TEST_DATA and old["rows"] == new.rows:
-        means = (old["weightings"][-1]["error"]["mean"], new.ways[-1].error.mean)
+        means = (old["weightings"][-1]["error"]["mean"], new.results[-1].error.mean)
         form = ".3g" if new.metric == "mean absolute error" else ".1%"
         figures["error on test data"] = (format(means[0], form), format(means[1], form))
     return figures

@@ -56,10 +56,10 @@ def weights_from_run(
     """Return the weights of a run on disk; only the columns needed to match rows are read."""
     name = record["task"]["name"]
     kind = name if name in TASK_TYPES else None
-    about = record["data"]
-    if "path" not in about:
+    data_info = record["data"]
+    if "path" not in data_info:
         raise InputError("this run has no data path, since a frame was audited; audit the frame again")
-    path = Path(about["path"])
+    path = Path(data_info["path"])
     if files := parquet_files(path):
         table = pl.scan_parquet(files, row_index_name=PLACE)
         names, dataset = table.collect_schema().names(), _unwrap(data)
@@ -67,7 +67,7 @@ def weights_from_run(
         selected = selected if key is None else [name for name in names if name == key]
         frame = table.select(selected).collect()
     else:
-        frame = read_source(path, str(about["format"]), record.get("schema_given") or {}).table.frame
+        frame = read_source(path, str(data_info["format"]), record.get("schema_given") or {}).table.frame
     return _weights(samples, kind, weighting.gate, weighting.recipe, frame, data, key, None)
 
 

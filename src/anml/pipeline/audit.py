@@ -142,9 +142,9 @@ def _notes(prepared: Prepared, request: Request, features: Sequence[str]) -> lis
 def testing_arrays(test: Any, prepared: Prepared, columns: Columns) -> tuple[Any, Any]:
     """Features and targets of a test table, encoded like the training table."""
     if not prepared.preparation.columns:
-        what = "test table has no embeddings" if prepared.x.shape[1] else "table has no features"
+        missing = "test table has no embeddings" if prepared.x.shape[1] else "table has no features"
         raise UnsupportedError(
-            f"a model cannot be evaluated on a test table: the {what}; omit the test table"
+            f"a model cannot be evaluated on a test table: the {missing}; omit the test table"
         )
     frame = read_table(test, name="test data").frame
     if columns.label not in frame.columns:
@@ -240,16 +240,16 @@ def sample_frame(prepared: Prepared, assessed: Assessment, external: bool = Fals
         frame["age_years"] = prepared.age
     frame["uncorroborated"] = assessed.belief.alone
     if assessed.weighting.recipe.combine == "evidence":
-        for part in ("model", "credentials", "contributor"):
-            frame[f"logodds_{part}"] = getattr(assessed.belief, part)
+        for source in ("model", "credentials", "contributor"):
+            frame[f"logodds_{source}"] = getattr(assessed.belief, source)
     if prepared.gold is not None:
-        has_confidence, right, _ = prepared.gold
-        frame["test_label_matches"] = pl.Series(right).set(pl.Series(~has_confidence), None)
+        has_gold, right, _ = prepared.gold
+        frame["test_label_matches"] = pl.Series(right).set(pl.Series(~has_gold), None)
     if prepared.known is not None:
         truth, right, wrong = prepared.known.truth, prepared.known.right, prepared.known.wrong
         frame["label_is_correct"] = pl.Series(right).set(pl.Series(~(right | wrong)), None)
-        named = [prepared.classes[code] if code >= 0 else None for code in truth] if prepared.classes else []
-        frame[TRUE_LABEL] = pl.Series(named, dtype=pl.String) if named else pl.Series(truth).fill_nan(None)
+        given = [prepared.classes[code] if code >= 0 else None for code in truth] if prepared.classes else []
+        frame[TRUE_LABEL] = pl.Series(given, dtype=pl.String) if given else pl.Series(truth).fill_nan(None)
     first = [name for name in FIRST_COLUMNS if name in frame]
     return pl.DataFrame(frame).select(*first, pl.exclude(first))
 

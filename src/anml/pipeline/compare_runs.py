@@ -95,14 +95,14 @@ NOW_WRONG, NOW_CORRECT, CORRECTED = "now probably wrong", "now probably correct"
 
 def _matched_rows(first: Run, second: Run) -> pl.DataFrame:
     origins = [run.info.get("data") or {} for run in (first, second)]
-    same_file = len({about.get("source_sha256", about.get("sha256")) for about in origins}) == 1
-    named = all("item" in run.samples.columns for run in (first, second))
+    same_file = len({origin.get("source_sha256", origin.get("sha256")) for origin in origins}) == 1
+    have_items = all("item" in run.samples.columns for run in (first, second))
     keys = ("row",) if same_file else ("item", "contributor")
     one, two = (
         _comparable_columns(run.samples).unique(keys, keep="first", maintain_order=True)
         for run in (first, second)
     )
-    if not same_file and not named:
+    if not same_file and not have_items:
         one = one.clear()
     return one.join(two, on=keys, suffix="_after", maintain_order="left").rename(
         {name: f"{name}_before" for name in COMPARED_COLUMNS}

@@ -24,14 +24,14 @@ def item_frame(prepared: Prepared, assessed: Assessment, shared: bool = False) -
     if prepared.task != "classification":
         truth = assessed.belief.truth
         value, deviation = pool_values_by_item(truth[:, 0], truth[:, 1], codes)
-        made = {"item": names, "n_labels": labels, "consensus_label": value, "std": deviation}
-        return pl.DataFrame(made).sort("std", "item", descending=[True, False])
+        columns = {"item": names, "n_labels": labels, "consensus_label": value, "std": deviation}
+        return pl.DataFrame(columns).sort("std", "item", descending=[True, False])
     posterior = _exclude_rejected(_posterior(assessed.belief, prepared, codes), prepared, codes)
     best = posterior.argmax(axis=1)
     label = [prepared.classes[code] for code in best]
-    made = {"consensus_label": label, "p_consensus": posterior.max(axis=1)}
-    made["annotator_agreement"] = np.bincount(codes, prepared.y == best[codes]) / labels
-    return pl.DataFrame({"item": names, "n_labels": labels, **made}).sort("p_consensus", "item")
+    columns = {"consensus_label": label, "p_consensus": posterior.max(axis=1)}
+    columns["annotator_agreement"] = np.bincount(codes, prepared.y == best[codes]) / labels
+    return pl.DataFrame({"item": names, "n_labels": labels, **columns}).sort("p_consensus", "item")
 
 
 def suggestions(prepared: Prepared, assessed: Assessment) -> dict[str, pl.Series]:

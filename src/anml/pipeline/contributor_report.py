@@ -41,16 +41,16 @@ def contributor_report(folder: Path, name: str) -> ContributorReport:
     samples = run.samples.with_columns(pl.col("contributor").cast(pl.String), pl.col("label").cast(pl.String))
     if "suggested_label" not in samples.columns:
         samples = samples.with_columns(suggested_label=pl.lit(None, pl.String))
-    theirs = samples.filter(pl.col("contributor") == name)
-    other = pl.col("suggested_label") != pl.col("label")
-    wrong = theirs.filter(other | (pl.col("p_correct") < 0.5))
+    rows = samples.filter(pl.col("contributor") == name)
+    differs = pl.col("suggested_label") != pl.col("label")
+    wrong = rows.filter(differs | (pl.col("p_correct") < 0.5))
     pair = ("suggested_label", "label")
-    confusions = wrong.filter(other).group_by(pair).agg(rows=pl.len())
+    confusions = wrong.filter(differs).group_by(pair).agg(rows=pl.len())
     return ContributorReport(
         row.to_dicts()[0],
         _classes(_without_flagged(samples, table, name), name),
         confusions.sort("rows", *pair, descending=[True, False, False]),
-        _weeks(theirs),
+        _weeks(rows),
         _examples(queue_input_from_run(folder), folder, wrong.sort("p_correct", "row").head(MOST_EXAMPLES)),
     )
 
@@ -77,12 +77,12 @@ def _classes(samples: pl.DataFrame, name: str) -> pl.DataFrame:
     return by_class.sort("accuracy", "label", descending=[True, False])
 
 
-def _weeks(theirs: pl.DataFrame) -> pl.DataFrame:
+def _weeks(rows: pl.DataFrame) -> pl.DataFrame:
     """Accuracy by week, newest last; empty without times, or if all labels are from one week."""
-    if "age_years" not in theirs.columns:
+    if "age_years" not in rows.columns:
         return pl.DataFrame()
     ago = (pl.col("age_years") * DAYS_PER_YEAR).round().cast(pl.Int64) // DAYS_PER_WEEK
-    weeks = theirs.group_by(weeks_ago=ago).agg(rows=pl.len(), accuracy=pl.col("p_correct").mean())
+    weeks = rows.group_by(weeks_ago=ago).agg(rows=pl.len(), accuracy=pl.col("p_correct").mean())
     return _with_interval(weeks.sort("weeks_ago", descending=True)) if weeks.height > 1 else pl.DataFrame()
 
 

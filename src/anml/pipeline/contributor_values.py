@@ -162,10 +162,10 @@ def _cached_utility(utility: Utility, budget: int, progress: Progress | None) ->
 
     def ask(coalitions: Bools) -> Floats:
         names = [np.packbits(members).tobytes() for members in coalitions]
-        new = {name: place for place, name in enumerate(names) if name not in evaluated}
-        places = list(new.values())
-        for start in range(0, len(places), BATCH_SIZE):
-            batch = places[start : start + BATCH_SIZE]
+        new = {name: position for position, name in enumerate(names) if name not in evaluated}
+        positions = list(new.values())
+        for start in range(0, len(positions), BATCH_SIZE):
+            batch = positions[start : start + BATCH_SIZE]
             utilities = evaluate(utility, coalitions[batch])
             evaluated.update({names[p]: float(w) for p, w in zip(batch, utilities, strict=True)})
             if progress is not None:
@@ -201,30 +201,30 @@ def _utility(
     x_test: Floats,
     y_test: Array,
     prepared: Prepared,
-    asked: ValueRequest,
+    request: ValueRequest,
 ) -> Utility:
     classes, task = max(len(prepared.classes), 1), prepared.task
-    metric, seed = None if callable(asked.metric) else metric_of(asked.metric, task), asked.seed
-    if isinstance(asked.model, str):
-        return MODELS[asked.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
+    metric, seed = None if callable(request.metric) else metric_of(request.metric, task), request.seed
+    if isinstance(request.model, str):
+        return MODELS[request.model](x, y, parts, x_test, y_test, classes=classes, metric=metric, seed=seed)
     from sklearn.base import clone
 
     def score(truth: Array, predicted: Array) -> float:
         if metric is None:
-            return float(asked.metric(truth, predicted))
+            return float(request.metric(truth, predicted))
         if task == "classification" and predicted.dtype.kind not in "iu":
-            got = f"got {type(asked.model).__name__}, which predicts values of type {predicted.dtype}"
+            got = f"got {type(request.model).__name__}, which predicts values of type {predicted.dtype}"
             raise InputError(f"model must be a classifier for labels that are classes, {got}")
         outputs = np.eye(classes)[predicted] if task == "classification" else predicted[:, None]
         return float(metric(truth, outputs[None])[0])
 
     return estimator_utility(
-        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(asked.model), score=score
+        x, y, parts, x_test, y_test, classes=classes, make=lambda: clone(request.model), score=score
     )
 
 
-def _named(thing: Any) -> str | None:
-    return thing if thing is None or isinstance(thing, str) else repr(thing)
+def _named(setting: Any) -> str | None:
+    return setting if setting is None or isinstance(setting, str) else repr(setting)
 
 
 def _frame(parts: RowOwnership, values: Values, rows: dict[str, int]) -> pl.DataFrame:

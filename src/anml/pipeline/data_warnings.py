@@ -110,9 +110,9 @@ def copied_rows(x: Array, contributors: Names, item: Names | None = None) -> tup
     table = pl.DataFrame({"group": group, "who": contributors, "thing": items}).unique(maintain_order=True)
     several = [pl.col(name).n_unique().over("group") > 1 for name in ("who", "thing")]
     across = table.filter(*several)
-    people = across.select("group", duplicates_of="who").unique()
-    both = across.join(people, on="group").filter(pl.col("who") != pl.col("duplicates_of"))
-    shared = both.group_by("who", "duplicates_of").agg(duplicate_rows=pl.col("thing").n_unique())
+    others = across.select("group", duplicates_of="who").unique()
+    pairs = across.join(others, on="group").filter(pl.col("who") != pl.col("duplicates_of"))
+    shared = pairs.group_by("who", "duplicates_of").agg(duplicate_rows=pl.col("thing").n_unique())
     # For each contributor the other with the most duplicates.
     best = shared.sort("duplicate_rows", "duplicates_of", descending=[True, False])
     best = best.unique("who", keep="first")

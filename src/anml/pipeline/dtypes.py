@@ -50,28 +50,28 @@ def to_text(frame: pl.DataFrame, roles: Collection[str] = tuple(ROLES)) -> pl.Da
     return frame
 
 
-def align_by_index(what: str, given: Any, data: Any) -> Any:
+def align_by_index(name: str, values: Any, data: Any) -> Any:
     """Align a pandas frame or column with the index of the data; raise if this is not possible."""
-    if not (nw.dependencies.is_pandas_dataframe(given) or nw.dependencies.is_pandas_series(given)):
-        return given
-    index = given.index
+    if not (nw.dependencies.is_pandas_dataframe(values) or nw.dependencies.is_pandas_series(values)):
+        return values
+    index = values.index
     if not nw.dependencies.is_pandas_dataframe(data):
         if list(index) == list(range(len(index))):
-            return given
-        why = f"the {what} have an index and the data have none, so rows cannot be matched"
+            return values
+        why = f"the {name} have an index and the data have none, so rows cannot be matched"
         raise InputError(f"{why}; name a column as key, or give an array in the order of the rows")
     # A default RangeIndex is aligned by position.
     plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
     if index.equals(data.index) or (plain and not data.index.isin(index).all()):
-        return given
+        return values
     if plain:
         raise InputError(
-            f"the {what} are numbered from 0, and the index of the data has these numbers in another order; "
-            f"give the {what} the index of the data, or pass an array in the order of the rows"
+            f"the {name} are numbered from 0, and the index of the data has these numbers in another order; "
+            f"give the {name} the index of the data, or pass an array in the order of the rows"
         )
     if not (index.is_unique and data.index.is_unique):
-        raise InputError(f"the {what} and the data have other indexes, and one has duplicates; name a key")
+        raise InputError(f"the {name} and the data have other indexes, and one has duplicates; name a key")
     if ((at := index.get_indexer(data.index)) < 0).any():
         missing = data.index[int((at < 0).argmax())]
-        raise InputError(f"the {what} have no row of index {str(missing)!r}; align them, or name a key")
-    return given.iloc[at]
+        raise InputError(f"the {name} have no row of index {str(missing)!r}; align them, or name a key")
+    return values.iloc[at]

@@ -37,7 +37,7 @@ class WeightingResult:
 class Comparison:
     """Errors of the weightings, with the data they are measured on and the epochs of training."""
 
-    ways: list[WeightingResult]
+    results: list[WeightingResult]
     on: str
     rows: int
     epochs: int
@@ -46,10 +46,10 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return values for JSON."""
         weightings = []
-        for way in self.ways:
-            differences = {name: difference.to_dict() for name, difference in way.against.items()}
+        for result in self.results:
+            differences = {name: difference.to_dict() for name, difference in result.against.items()}
             weightings.append(
-                {"name": way.name, "error": way.error.to_dict(), "difference_from": differences}
+                {"name": result.name, "error": result.error.to_dict(), "difference_from": differences}
             )
         return {
             "metric": self.metric, "measured_on": self.on, "rows": self.rows, "epochs": self.epochs,
@@ -58,7 +58,7 @@ class Comparison:
 
 
 def compare_weightings(
-    x: Array, y: Array, task: Task, classes: int, ways: dict[str, Weighting], *,
+    x: Array, y: Array, task: Task, classes: int, weightings: dict[str, Weighting], *,
     groups: np.ndarray[Any, Any] | None = None, test: tuple[Array, Array] | None = None, seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:  # fmt: skip
@@ -66,7 +66,7 @@ def compare_weightings(
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(y), min(len(y), MAX_ROWS), replace=False))
     x, y = x[rows], y[rows]
-    weights = np.stack([way.sample_weight()[rows] for way in ways.values()])
+    weights = np.stack([weighting.sample_weight()[rows] for weighting in weightings.values()])
     if test is not None:
         networks, unscaled, epochs = _fit(x, y, task, classes, weights, seed, progress)
         wrong, on = _errors(networks, *test, task, unscaled), ON_TEST_DATA
@@ -80,16 +80,16 @@ def compare_weightings(
         networks, unscaled, epochs = _fit(x, y, task, classes, every, seed, progress)
         wrong, on = np.zeros(weights.shape), ON_HELD_OUT
         for i in range(k):
-            held, mine = fold == i, networks.pick(range(i * len(ways), (i + 1) * len(ways)))
+            held, mine = fold == i, networks.pick(range(i * len(weightings), (i + 1) * len(weightings)))
             wrong[:, held] = _errors(mine, x[held], y[held], task, unscaled)
-    return compare_errors(dict(zip(ways, wrong, strict=True)), task, on, epochs)
+    return compare_errors(dict(zip(weightings, wrong, strict=True)), task, on, epochs)
 
 
 def compare_errors(wrong: Mapping[str, Floats], task: Task, on: str, epochs: int) -> Comparison:
     """Mean errors of each weighting on the same rows, with paired differences."""
     measured: list[WeightingResult] = []
     for name, values in wrong.items():
-        against = {way.name: paired(values, wrong[way.name]).difference for way in measured}
+        against = {previous.name: paired(values, wrong[previous.name]).difference for previous in measured}
         measured.append(WeightingResult(name, mean_error(values, task), against))
     metric = "error rate" if task == "classification" else "mean absolute error"
     return Comparison(measured, on, len(next(iter(wrong.values()))), epochs, metric)

@@ -37,9 +37,9 @@ def audit_media(
     """Audit a table by its columns, images or texts; relative paths of images start in `folder`."""
     encoder = encoder or Encoder()
     with use_device(encoder.device):
-        asked, shown, unread = _with_media(table, request, encoder, folder, progress)
+        resolved, shown, unread = _with_media(table, request, encoder, folder, progress)
         try:
-            result, _, _ = audit_table(table, asked, test=test, progress=progress)
+            result, _, _ = audit_table(table, resolved, test=test, progress=progress)
         except InputError as error:
             raise InputError("; ".join([str(error), *unread])) from None
     result = replace(result, warnings=[*unread, *result.warnings])

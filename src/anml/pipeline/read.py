@@ -63,8 +63,8 @@ class Run(NamedTuple):
 
 def latest_run(here: Path) -> Path:
     """The folder of the run that was written last, of those in `here` and two folders below."""
-    places = (here / RECORD, *here.glob(f"*/{RECORD}"), *here.glob(f"*/*/{RECORD}"))
-    written = [(place.stat().st_mtime_ns, place) for place in places if place.is_file()]
+    paths = (here / RECORD, *here.glob(f"*/{RECORD}"), *here.glob(f"*/*/{RECORD}"))
+    written = [(path.stat().st_mtime_ns, path) for path in paths if path.is_file()]
     if not written:
         raise InputError(f"no run folder found in {here.absolute()}; pass a run folder")
     return max(written)[1].parent
@@ -81,20 +81,20 @@ def data_path(folder: Path) -> Path | None:
 
 def read_run(folder: Path) -> Run:
     """Read the folder that `anml audit` or `anml train` wrote."""
-    about = folder / RECORD
-    whole = (folder / SAMPLES).is_file() or not (folder / "samples").is_dir()
-    for path in (*([folder / SAMPLES] if whole else []), about):
+    record_path = folder / RECORD
+    in_one_file = (folder / SAMPLES).is_file() or not (folder / "samples").is_dir()
+    for path in (*([folder / SAMPLES] if in_one_file else []), record_path):
         if not path.is_file():
             raise InputError(f"{folder} is not a run folder: it has no {path.name}")
-    record = read_bytes(about, "run's record")
-    info = _read_info(about, record)
+    record = read_bytes(record_path, "run's record")
+    info = _read_info(record_path, record)
     # An engine writes one file of samples per slice.
-    names = [SAMPLES] if whole else sorted(name for name in _hashes(info) if PART.fullmatch(name))
+    names = [SAMPLES] if in_one_file else sorted(name for name in _hashes(info) if PART.fullmatch(name))
     if not names:
         raise InputError(f"{folder} is not a run folder: {RECORD} lists no samples")
     parts, digests = zip(*(_read_samples(folder, name, info) for name in names), strict=True)
     try:
-        samples = parts[0] if whole else pl.concat(parts, how="vertical_relaxed").sort("row")
+        samples = parts[0] if in_one_file else pl.concat(parts, how="vertical_relaxed").sort("row")
     except pl.exceptions.PolarsError:
         why = f"the parts of samples in {folder} differ in their columns"
         raise InputError(f"{why}; write it again") from None
@@ -160,10 +160,10 @@ def _read_file(path: Path) -> bytes:
 
 def verify_file_hash(path: Path, data: bytes, info: Mapping[str, Any], name: str | None = None) -> None:
     """Raise if the hash of the file is missing from run.json or differs."""
-    if (wanted := _hashes(info).get(name or path.name)) is None:
+    if (expected := _hashes(info).get(name or path.name)) is None:
         why = f"run.json keeps no hash of {path}: it may have been changed"
         raise IntegrityError(f"{why}; write the run again")
-    if wanted != sha256(data):
+    if expected != sha256(data):
         raise IntegrityError(f"{path} was changed after the run was written; write the run again")
 
 
@@ -243,12 +243,12 @@ def read_estimates(folder: Path, run: Run) -> dict[str, dict[str, Any]]:
         for owner, *figures in numbers.drop_nulls().iter_rows():
             if all(math.isfinite(figure) and abs(figure) <= 1 for figure in figures):
                 estimates.setdefault(owner, {})[name] = [round(figure * UNIT) for figure in figures]
-    both = ("label", "suggested_label")
-    if {*both} <= set(samples.columns) and run.task != "regression":
-        contributor, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", *both))
+    pair = ("label", "suggested_label")
+    if {*pair} <= set(samples.columns) and run.task != "regression":
+        contributor, *labels = (pl.col(name).cast(pl.String) for name in ("contributor", *pair))
         pairs = samples.select(contributor, *(label.str.slice(0, 60) for label in labels)).drop_nulls()
         counts = pairs.filter(pl.col("label") != pl.col("suggested_label")).group_by(pl.all()).len()
-        counts = counts.sort("len", *both, descending=[True, False, False])
+        counts = counts.sort("len", *pair, descending=[True, False, False])
         for name, *error in counts.group_by("contributor", maintain_order=True).first().iter_rows():
             estimates.setdefault(name, {})["most_common_error"] = error
     return estimates

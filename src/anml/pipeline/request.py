@@ -164,9 +164,9 @@ class AuditOptions:
         return config | {"random_state": request.seed}
 
 
-def path_of(given: Any) -> str | None:
+def path_of(value: Any) -> str | None:
     """The path of a side input as text; None for an array or a frame."""
-    return str(Path(given).expanduser().absolute()) if isinstance(given, str | Path) else None
+    return str(Path(value).expanduser().absolute()) if isinstance(value, str | Path) else None
 
 
 def _changed(options: Any) -> dict[str, Any]:

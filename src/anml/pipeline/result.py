@@ -162,8 +162,8 @@ def with_columns_of(result: AuditResult, people: pl.DataFrame) -> pl.DataFrame:
 
 def versions() -> dict[str, str]:
     """Package versions."""
-    own = {"python": platform.python_version(), "anml": version("attribution-native-ml")}
-    return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "polars")}
+    main = {"python": platform.python_version(), "anml": version("attribution-native-ml")}
+    return main | {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "polars")}
 
 
 def run_metadata(result: AuditResult, command: str) -> dict[str, Any]:

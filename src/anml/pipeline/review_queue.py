@@ -129,16 +129,16 @@ def build_queue(inputs: QueueInput, top: int | None = None) -> ReviewQueue:
     # Each item is listed by its row with the lowest p_correct.
     frame = frame.sort("p_correct", "row").unique(unit, keep="first", maintain_order=True)
     expected = float(frame["p_label_wrong"].sum())
-    unsure = pl.col("p_label_wrong") > 1 - CLEAR_PROBABILITY
-    frame = frame.filter(unsure | pl.col("uncorroborated")).sort("row")
+    is_unclear = pl.col("p_label_wrong") > 1 - CLEAR_PROBABILITY
+    frame = frame.filter(is_unclear | pl.col("uncorroborated")).sort("row")
     person = frame["contributor"].rank("dense").to_numpy().astype(np.int64)
     frame = frame[order_by_gain(frame["p_label_wrong"].to_numpy(), person)]
-    chosen = frame if top is None else frame.head(top)
-    votes = _votes(inputs.samples, chosen) if inputs.items is not None else {}
-    reasons = [_reason(row, inputs.verdicts, votes) for row in chosen.iter_rows(named=True)]
-    chosen = chosen.with_columns(reason=pl.Series(reasons, dtype=pl.String))
-    missing = [pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in chosen.columns]
-    rows = chosen.with_columns(missing).select(COLUMNS)
+    listed = frame if top is None else frame.head(top)
+    votes = _votes(inputs.samples, listed) if inputs.items is not None else {}
+    reasons = [_reason(row, inputs.verdicts, votes) for row in listed.iter_rows(named=True)]
+    listed = listed.with_columns(reason=pl.Series(reasons, dtype=pl.String))
+    missing = [pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in listed.columns]
+    rows = listed.with_columns(missing).select(COLUMNS)
     units = inputs.samples[unit].n_unique()
     gain = float(frame["p_label_wrong"].sum())
     return ReviewQueue(rows, frame.height, gain, expected, units, inputs.disputed_share, inputs.items)
@@ -164,10 +164,10 @@ def _with_consensus(frame: pl.DataFrame, items: pl.DataFrame | None) -> pl.DataF
     )
 
 
-def _votes(samples: pl.DataFrame, chosen: pl.DataFrame) -> dict[str, str]:
+def _votes(samples: pl.DataFrame, listed: pl.DataFrame) -> dict[str, str]:
     """Count the labels of each item whose labels differ."""
-    theirs = samples.filter(pl.col("item").is_in(chosen["item"].to_list()))
-    counts = theirs.group_by("item", "label").agg(n=pl.len()).sort("n", "label", descending=[True, False])
+    labels = samples.filter(pl.col("item").is_in(listed["item"].to_list()))
+    counts = labels.group_by("item", "label").agg(n=pl.len()).sort("n", "label", descending=[True, False])
     lists = counts.group_by("item", maintain_order=True).agg(pl.format("{} × {}", "n", "label"))
     return {item: ", ".join(each[:5]) for item, each in lists.iter_rows() if len(each) > 1}
 
@@ -183,7 +183,7 @@ def _reason(row: dict[str, Any], verdicts: Mapping[str, str], votes: Mapping[str
         reasons.append(f"{row['contributor']}: {verdict}")
     if row.get("uncorroborated"):
         reasons.append("supported only by the same contributor's other labels")
-    parts = {part: row[part] for part in _LOG_ODDS if row.get(part) is not None and row[part] < 0}
+    parts = {source: row[source] for source in _LOG_ODDS if row.get(source) is not None and row[source] < 0}
     worst = min(parts, key=parts.__getitem__) if parts else ""
     if row["predicted_label"] not in (None, row["label"]) and (worst == "logodds_model" or not reasons):
         predicted = row["predicted_label"]

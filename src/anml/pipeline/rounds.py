@@ -84,10 +84,10 @@ def apply_answers_to_table(
         frame, roles = _as_gold(frame, roles, answers)
     else:
         # One row per answer, with its annotator; other columns of the label are null.
-        rows, given = frame[list(answers)], [answer.label for answer in answers.values()]
-        label = pl.Series(given, dtype=pl.String).cast(frame.schema[roles["label"]], strict=False)
+        rows, labels = frame[list(answers)], [answer.label for answer in answers.values()]
+        label = pl.Series(labels, dtype=pl.String).cast(frame.schema[roles["label"]], strict=False)
         if label.null_count():
-            bad = next(text for text, read in zip(given, label, strict=True) if read is None)
+            bad = next(text for text, read in zip(labels, label, strict=True) if read is None)
             raise InputError(f"the answer {bad!r} is not a label of this table: its labels are numbers")
         rows = rows.with_columns(label.alias(roles["label"]))
         if roles["contributor"] is not None:
@@ -114,8 +114,8 @@ def _as_gold(frame: pl.DataFrame, roles: Roles, answers: dict[int, NewLabel]) ->
     names = frame[roles["item"]].to_list()
     by_item = {names[row]: answer.label for row, answer in answers.items()}
     labels = pl.Series([by_item.get(name) for name in names], dtype=pl.String)
-    given = as_text(frame[roles["label"]]).unique()
-    is_class = labels.is_in(given.implode()) | roles["numbers"]
+    classes = as_text(frame[roles["label"]]).unique()
+    is_class = labels.is_in(classes.implode()) | roles["numbers"]
     new = {
         true_label: pl.select(pl.when(is_class).then(labels)).to_series(),
         reviewed: pl.select(pl.when(~is_class & labels.is_not_null()).then(pl.lit("false"))).to_series(),
@@ -142,8 +142,8 @@ def read_rounds(folder: Path, digest: str) -> list[Round]:
 
 def rounds_file(rounds: list[Round]) -> str:
     """Return the answers of all rounds as JSON text."""
-    made = [
+    content = [
         {"as": kind, "answers": [[row, *answer] for row, answer in answers.items()]}
         for kind, answers in rounds
     ]
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -19,16 +19,16 @@ def read(data: Any, options: "AuditOptions") -> "Source":
     from anml.io.tasks.read import infer_task_type
     from anml.io.tasks.types import TASK_TYPES
 
-    given = options.reader_options()
+    reader_options = options.reader_options()
     if isinstance(data, str | Path):
-        return read_source(Path(data).expanduser(), options.format, given)
+        return read_source(Path(data).expanduser(), options.format, reader_options)
     if options.format not in ("auto", "table"):
         raise InputError(f"the format of a frame must be auto or table, got {options.format!r}")
     table = read_table(data)
-    if given["task"] == "auto":
-        given = {**given, "task": infer_task_type(table.frame, given) or "auto"}
-    structured = given["task"] in TASK_TYPES
-    return structured_source(table, "table", given) if structured else table_source(table)
+    if reader_options["task"] == "auto":
+        reader_options = {**reader_options, "task": infer_task_type(table.frame, reader_options) or "auto"}
+    structured = reader_options["task"] in TASK_TYPES
+    return structured_source(table, "table", reader_options) if structured else table_source(table)
 
 
 def apply_source(request: "Request", source: "Source") -> "Request":
@@ -42,8 +42,8 @@ def apply_source(request: "Request", source: "Source") -> "Request":
         request = replace(request, task="classification", features=features, key=None, evaluate=False)
     if not _is_fixed(source):
         # Columns named by the user override recognised columns.
-        asked = {role: getattr(request, role) for role in roles}
-        roles |= {role: name for role, name in asked.items() if name is not None}
+        named = {role: getattr(request, role) for role in roles}
+        roles |= {role: name for role, name in named.items() if name is not None}
     elif request.time is not None:
         columns = source.table.frame.columns
         time = request.time if source.shape is not None and request.time in columns else "time"

@@ -134,19 +134,19 @@ def render_template(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     """Return the environment of the templates, which compiles each template once."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"short": truncate}
-    made.filters["form"] = lambda value, form: "–" if value is None else format(value, form)
-    made.filters["day"] = lambda when, form="%Y-%m-%d": datetime.fromtimestamp(when, UTC).strftime(form)
-    made.filters["chance"] = format_probability
+    templates.filters |= {"short": truncate}
+    templates.filters["form"] = lambda value, form: "–" if value is None else format(value, form)
+    templates.filters["day"] = lambda when, form="%Y-%m-%d": datetime.fromtimestamp(when, UTC).strftime(form)
+    templates.filters["chance"] = format_probability
     # A label or a number, truncated to the width of a cell.
-    made.filters["value"] = lambda value: (
+    templates.filters["value"] = lambda value: (
         f"{value:.4g}" if isinstance(value, float) else truncate(str(value), 60)
     )
-    return made
+    return templates
 
 
 def _header_section(result: AuditResult) -> dict[str, Any]:
@@ -241,13 +241,13 @@ def contributor_table(result: AuditResult) -> dict[str, Any]:
         if result.disputed_share is not None
         else {**findings(result), **inconclusive_reasons(result)}
     )
-    notes = {name: finding.short or finding.one for name, finding in reasons.items()}
+    notes = {name: finding.short or finding.singular for name, finding in reasons.items()}
     limit, rows = small_sample_limit(result), []
     for row in frame.iter_rows(named=True):
         name, verdict = row["contributor"], row["verdict"]
-        what = "; ".join(filter(None, dict.fromkeys((notes.get(name), row.get("notes")))))
+        text = "; ".join(filter(None, dict.fromkeys((notes.get(name), row.get("notes")))))
         row |= {"kind": VERDICT_CSS[verdict], "few": row["rows"] <= limit}
-        row["does"] = "" if what.startswith(verdict) else what
+        row["does"] = "" if text.startswith(verdict) else text
         row["model_agreement"] = errors.get(name) if errors else row["model_agreement"]
         rows.append(row)
     return {"rows": rows, "hidden": result.contributors.height - frame.height}
@@ -266,11 +266,11 @@ def most_confused(result: AuditResult) -> pl.DataFrame:
 
 def confusion_matrix(result: AuditResult, contributor: str) -> Any:
     """Number of rows by given label and held-out prediction, in the order of the classes."""
-    places = {name: place for place, name in enumerate(result.classes)}
-    matrix = np.zeros((len(places), len(places)), dtype=np.int64)
+    index_of = {name: index for index, name in enumerate(result.classes)}
+    matrix = np.zeros((len(index_of), len(index_of)), dtype=np.int64)
     cells = result.confusion.filter(pl.col("contributor") == contributor)
     for given, predicted, rows in cells.select("label", "predicted_label", "rows").iter_rows():
-        matrix[places[given], places[predicted]] = rows
+        matrix[index_of[given], index_of[predicted]] = rows
     return matrix
 
 

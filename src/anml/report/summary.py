@@ -46,20 +46,20 @@ def error_change(result: AuditResult) -> ErrorChange:
     comparison = result.evaluation
     if comparison is None:
         return ErrorChange("Not evaluated", "", [_why_not(result)], [])
-    uniform, chosen = comparison.ways[0], comparison.ways[-1]
+    uniform, weighted = comparison.results[0], comparison.results[-1]
     where = ON_TEST_DATA if comparison.on == ON_TEST_DATA else "held-out rows"
-    lines = [f"{compare_with_uniform(uniform, chosen, result.gate.branch)}."]
+    lines = [f"{compare_with_uniform(uniform, weighted, result.gate.branch)}."]
     if comparison.on != ON_TEST_DATA:
         lines.append("Measured against the given labels, which contain errors; the true error rate differs.")
         if result.disputed_share is not None:
             lines.append("The result is disputed; do not report this error.")
-    if result.gate.branch != "uniform" and chosen.against["uniform"].low > 0:
+    if result.gate.branch != "uniform" and weighted.against["uniform"].low > 0:
         better = "Equal weights gave a lower error on this data"
         lines.append(f"{better}: try the recipe “uniform”, or keep more rows.")
-    highest = max(uniform.error.mean, chosen.error.mean) or 1.0
+    highest = max(uniform.error.mean, weighted.error.mean) or 1.0
     bars = [
-        (name, *shown_error(way, comparison), way.error.mean / highest)
-        for name, way in ((EQUAL_WEIGHTS, uniform), (WEIGHTED, chosen))
+        (name, *shown_error(result_of, comparison), result_of.error.mean / highest)
+        for name, result_of in ((EQUAL_WEIGHTS, uniform), (WEIGHTED, weighted))
     ]
     return ErrorChange(f"{bars[0][1]} → {bars[1][1]}", f"{comparison.metric} on {where}", lines, bars)
 
@@ -108,16 +108,16 @@ def error_rate_text(result: AuditResult) -> str:
     return f"{name}: {mean:.0%}{bounds}"
 
 
-def compare_with_uniform(uniform: WeightingResult, chosen: WeightingResult, branch: str) -> str:
-    """Compare the error with the chosen weights and with equal weights, in one sentence."""
+def compare_with_uniform(uniform: WeightingResult, weighted: WeightingResult, branch: str) -> str:
+    """Return a sentence that compares the error of the weights with that of equal weights."""
     if branch == "uniform":
         return "No effect: all rows have equal weight"
-    gap = chosen.against.get("uniform")
+    gap = weighted.against.get("uniform")
     if gap is None or gap.low <= 0 <= gap.high:
         return "The weights have no significant effect on the error"
     if gap.mean > 0:
         return "The weights increase the error"
-    cut = 1 - chosen.error.mean / uniform.error.mean if uniform.error.mean > 0 else math.nan
+    cut = 1 - weighted.error.mean / uniform.error.mean if uniform.error.mean > 0 else math.nan
     by = f" by {cut:.0%}" if math.isfinite(cut) and round(cut, 2) > 0 else ""
     return f"The weights lower the error{by}"
 
@@ -181,17 +181,17 @@ def _review_sentence(result: AuditResult) -> str:
     gain = queue_gain(result)
     if not gain.rows:
         return QUEUE_IS_EMPTY
-    what = "item" if "item" in result.samples.columns else "row"
+    unit = "item" if "item" in result.samples.columns else "row"
     about = "about " if is_sample(result) else ""
     if gain.wrong < 1:
         wrong = "less than one wrong label is expected"
     else:
         wrong = f"about {pluralise(round(gain.wrong), 'wrong label is', 'wrong labels are')} expected"
     before, after = _share(gain.before), _share(gain.after)
-    change = f"This lowers the estimated share of {what}s with a wrong label from {before} to {after}."
+    change = f"This lowers the estimated share of {unit}s with a wrong label from {before} to {after}."
     if before == after:
-        change = f"The estimated share of {what}s with a wrong label stays at {after}."
-    return f"Review {about}{pluralise(gain.rows, what)}: {wrong}. {change}"
+        change = f"The estimated share of {unit}s with a wrong label stays at {after}."
+    return f"Review {about}{pluralise(gain.rows, unit)}: {wrong}. {change}"
 
 
 def _share(share: float) -> str:
@@ -203,12 +203,13 @@ def _data_needed(result: AuditResult) -> str:
     people = result.contributors
     if "true_labels_needed" not in people.columns:
         return ""
-    asked = people.filter(pl.col("true_labels_needed") > 0)
-    if result.kind == PREFERENCE and asked.height:
-        more = pluralise(int(asked["true_labels_needed"].sum()), "more comparison")
-        return f"about {more} by {pluralise(asked.height, 'contributor')}"
-    enough = asked.filter(pl.col("true_labels_needed") <= pl.col("rows"))
-    n_short, n_rows = asked.height - enough.height, pluralise(int(enough["true_labels_needed"].sum()), "row")
+    unclear = people.filter(pl.col("true_labels_needed") > 0)
+    if result.kind == PREFERENCE and unclear.height:
+        more = pluralise(int(unclear["true_labels_needed"].sum()), "more comparison")
+        return f"about {more} by {pluralise(unclear.height, 'contributor')}"
+    enough = unclear.filter(pl.col("true_labels_needed") <= pl.col("rows"))
+    n_short = unclear.height - enough.height
+    n_rows = pluralise(int(enough["true_labels_needed"].sum()), "row")
     needed = []
     if enough.height:
         needed.append(f"true labels for about {n_rows} of {pluralise(enough.height, 'contributor')}")

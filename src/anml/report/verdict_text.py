@@ -36,13 +36,13 @@ class ContributorSentence(NamedTuple):
 class Finding(NamedTuple):
     """A finding as a predicate for one and for several contributors, and as a note on a verdict."""
 
-    one: str
-    many: str
+    singular: str
+    plural: str
     short: str = ""
 
     def of(self, names: Sequence[str]) -> str:
         """Return the predicate for these contributors."""
-        return self.one if len(names) == 1 else self.many
+        return self.singular if len(names) == 1 else self.plural
 
 
 def _finding(singular: str, plural: str, rest: str, short: str = "") -> Finding:
@@ -122,11 +122,11 @@ def _each(
 
 def less_reliable(result: AuditResult) -> list[ContributorSentence]:
     """Less reliable contributors with their accuracy; the number if there are more than MAX_NAMES."""
-    reasons = {name: f"; {finding.one}" for name, finding in findings(result).items()}
+    reasons = {name: f"; {finding.singular}" for name, finding in findings(result).items()}
 
     def one(row: dict[str, Any]) -> str:
-        own, peers = format_percent(row["accuracy"]), format_percent(row["peer_accuracy"])
-        return f"is less reliable: accuracy {own}, peers {peers}{reasons.get(row['contributor'], '')}."
+        accuracy, peers = format_percent(row["accuracy"]), format_percent(row["peer_accuracy"])
+        return f"is less reliable: accuracy {accuracy}, peers {peers}{reasons.get(row['contributor'], '')}."
 
     less = result.contributors.filter(pl.col("verdict") == LESS_RELIABLE)
     return _each(less, "are less reliable than their peers on comparable rows", one)
@@ -166,13 +166,13 @@ def _first(lines: list[ContributorSentence], more: str) -> list[ContributorSente
 
 def inconclusive_sentences(result: AuditResult) -> list[ContributorSentence]:
     """Inconclusive contributors; the number if there are more than MAX_NAMES."""
-    unsure, people = result.with_verdict(INCONCLUSIVE), result.contributors.height
-    if not unsure:
+    inconclusive, total = result.with_verdict(INCONCLUSIVE), result.contributors.height
+    if not inconclusive:
         return []
-    if len(unsure) == people:
-        return [ContributorSentence("", f"Inconclusive for all {people:,} contributors.")]
-    count = f"Inconclusive for {len(unsure):,} of {people:,} contributors"
-    if len(unsure) > MAX_NAMES:
+    if len(inconclusive) == total:
+        return [ContributorSentence("", f"Inconclusive for all {total:,} contributors.")]
+    count = f"Inconclusive for {len(inconclusive):,} of {total:,} contributors"
+    if len(inconclusive) > MAX_NAMES:
         return [ContributorSentence("", f"{count}.")]
     groups = _group_equal_findings(inconclusive_reasons(result))
     because = "; ".join(f"{_named(names)} {reason.of(names)}" for reason, names in groups.items())
@@ -189,13 +189,13 @@ def _group_equal_findings(by_name: dict[str, Finding]) -> dict[Finding, list[str
 def inconclusive_reasons(result: AuditResult) -> dict[str, Finding]:
     """The reason of each inconclusive verdict."""
     people = result.contributors
-    unsure = people if people.is_empty() else people.filter(pl.col("verdict") == INCONCLUSIVE)
-    does = _main_errors(result, unsure)
-    rows = unsure.iter_rows(named=True)
-    return {row["contributor"]: _inconclusive_reason(row, does.get(row["contributor"])) for row in rows}
+    inconclusive = people if people.is_empty() else people.filter(pl.col("verdict") == INCONCLUSIVE)
+    errors = _main_errors(result, inconclusive)
+    rows = inconclusive.iter_rows(named=True)
+    return {row["contributor"]: _inconclusive_reason(row, errors.get(row["contributor"])) for row in rows}
 
 
-def _inconclusive_reason(row: dict[str, Any], does: Finding | None) -> Finding:
+def _inconclusive_reason(row: dict[str, Any], error: Finding | None) -> Finding:
     if row["rows"] < MIN_ROWS_TO_FLAG:
         return TOO_FEW_ROWS
     low, high, peers = row["accuracy_low"], row["accuracy_high"], row["peer_accuracy"]
@@ -204,18 +204,19 @@ def _inconclusive_reason(row: dict[str, Any], does: Finding | None) -> Finding:
         return NO_OVERLAP
     between, others = f"{format_percent(low)} to {format_percent(high)}", format_percent(peers)
     rest, short = f"an accuracy of {between} (peers: {others})", f"accuracy {between}, peers {others}"
-    if does is None:
+    if error is None:
         return _finding("has", "have", rest, short)
-    return Finding(f"has {rest}, and {does.one}", f"have {rest}, and {does.many}", f"{short}; {does.one}")
+    one, many = f"has {rest}, and {error.singular}", f"have {rest}, and {error.plural}"
+    return Finding(one, many, f"{short}; {error.singular}")
 
 
 def _main_errors(result: AuditResult, people: pl.DataFrame) -> dict[str, Finding]:
     """The most common error of each contributor, if one class or one pair of classes dominates."""
     if result.task != "classification" or people.is_empty():
         return {}
-    theirs = result.samples.filter(pl.col("contributor").is_in(people["contributor"].implode()))
-    wrong = theirs.filter(pl.col("suggested_label") != pl.col("label"))
-    return _worst_class(theirs) | _main_confusion(wrong) | _task_findings(result, people)
+    rows = result.samples.filter(pl.col("contributor").is_in(people["contributor"].implode()))
+    wrong = rows.filter(pl.col("suggested_label") != pl.col("label"))
+    return _worst_class(rows) | _main_confusion(wrong) | _task_findings(result, people)
 
 
 def findings(result: AuditResult) -> dict[str, Finding]:
@@ -252,13 +253,13 @@ def _task_findings(result: AuditResult, people: pl.DataFrame) -> dict[str, Findi
     )
 
 
-def _most_common(rows: pl.DataFrame, *what: str) -> dict[str, tuple[float, list[str]]]:
+def _most_common(rows: pl.DataFrame, *columns: str) -> dict[str, tuple[float, list[str]]]:
     """For each contributor the most frequent values of these columns, and their share of the rows."""
-    counts = rows.group_by("contributor", *what).agg(rows=pl.len())
+    counts = rows.group_by("contributor", *columns).agg(rows=pl.len())
     shares = counts.with_columns(share=pl.col("rows") / pl.col("rows").sum().over("contributor"))
-    best = shares.sort("rows", *what, descending=[True, *(False for _ in what)])
+    best = shares.sort("rows", *columns, descending=[True, *(False for _ in columns)])
     first = best.group_by("contributor", maintain_order=True).first()
-    return {row["contributor"]: (row["share"], [row[name] for name in what])
+    return {row["contributor"]: (row["share"], [row[name] for name in columns])
             for row in first.iter_rows(named=True)}  # fmt: skip
 
 
@@ -279,12 +280,12 @@ def _worst_class(rows: pl.DataFrame) -> dict[str, Finding]:
 def _main_confusion(wrong: pl.DataFrame) -> dict[str, Finding]:
     """The pair of labels with most of the errors, in one direction or both."""
     pair = ("suggested_label", "label")
-    both = wrong.with_columns(one=pl.min_horizontal(pair), other=pl.max_horizontal(pair))
-    ways, by_name = _most_common(wrong, "suggested_label", "label"), {}
-    for name, (share, labels) in _most_common(both, "one", "other").items():
-        way, (right, given) = ways[name]
-        if way > ONE_DIRECTION_SHARE * share and way > MAIN_ERROR_SHARE:
-            by_name[name] = _finding("labels", "label", f"{_quoted(right)} items as {_quoted(given)}")
+    pairs = wrong.with_columns(one=pl.min_horizontal(pair), other=pl.max_horizontal(pair))
+    directions, by_name = _most_common(wrong, "suggested_label", "label"), {}
+    for name, (share, labels) in _most_common(pairs, "one", "other").items():
+        direction, (true, given_label) = directions[name]
+        if direction > ONE_DIRECTION_SHARE * share and direction > MAIN_ERROR_SHARE:
+            by_name[name] = _finding("labels", "label", f"{_quoted(true)} items as {_quoted(given_label)}")
         elif share > MAIN_ERROR_SHARE:
             by_name[name] = _finding("confuses", "confuse", " with ".join(_quoted(label) for label in labels))
     return by_name
@@ -307,9 +308,9 @@ def _duplicate_rows(result: AuditResult) -> list[ContributorSentence]:
     copies = result.contributors.filter(pl.col("duplicate_rows").is_not_null())
     columns = ("contributor", "rows", "duplicate_rows", "duplicates_of")
     for name, rows, count, other in copies.select(columns).iter_rows():
-        both = frozenset((name, other))
+        pair = frozenset((name, other))
         rest = f"have near-duplicate rows: {count:,} of {rows:,}."
-        by_pair.setdefault(both, ContributorSentence(_named([name, other]), rest))
+        by_pair.setdefault(pair, ContributorSentence(_named([name, other]), rest))
     more = pluralise(len(by_pair) - MAX_SENTENCES, "more pair has", "more pairs have")
     return _first([*by_pair.values()], f"{more} near-duplicate rows.")
 

@@ -73,20 +73,20 @@ def apply_answers(
     if shape not in exported and file.suffix.lower() != ".csv" and file.name != REVIEW_FILE:
         why = f"answers to {shape} in {file.name} cannot be applied"
         raise UnsupportedError(f"{why}; audit the new export, or fill in a table (relabel --out FILE.csv)")
-    asked = request_from_run(run)
+    request = request_from_run(run)
     answers = read_answers(file, source, inputs.samples, kind)
     if shape == PREFERENCE:
         answers = {row: each._replace(label=normalise_choice(each.label)) for row, each in answers.items()}
-    answers = validate_answers(answers, inputs, asked.label_type, new_labels)
-    before: Roles = {role: getattr(asked, role) for role in ROLES} | {
-        "numbers": asked.label_type == "regression"
+    answers = validate_answers(answers, inputs, request.label_type, new_labels)
+    before: Roles = {role: getattr(request, role) for role in ROLES} | {
+        "numbers": request.label_type == "regression"
     }
     table, roles = apply_answers_to_table(source.table, before, answers, kind)
     named = {role: roles[role] for role in ROLES if roles[role] is not None}
     if source.shape is not None:
-        result = audit_shape(source._replace(table=table), replace(asked, **named), progress)
+        result = audit_shape(source._replace(table=table), replace(request, **named), progress)
     else:
-        result = audit_media(table, replace(asked, **named), test=test, progress=progress)
+        result = audit_media(table, replace(request, **named), test=test, progress=progress)
     digest = inputs.data.get("answers_sha256")
     earlier: list[Round] = [] if digest is None else read_rounds(folder, digest)
     text = rounds_file([*earlier, (kind, answers)])
@@ -95,8 +95,8 @@ def apply_answers(
     this["expected_wrong_after"] = result.queue.expected
     rounds = [*inputs.data.get("rounds", []), this]
     result = replace(result, data={**result.data, "rounds": rounds})
-    people = [name for name, verdict in inputs.verdicts.items() if verdict in FLAGGED]
-    return RelabelResult(run.info, result, sorted(people), rounds, text)
+    flagged = [name for name, verdict in inputs.verdicts.items() if verdict in FLAGGED]
+    return RelabelResult(run.info, result, sorted(flagged), rounds, text)
 
 
 def _fill_answered(result: AuditResult, frame: pl.DataFrame) -> AuditResult:

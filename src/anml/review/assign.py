@@ -87,8 +87,8 @@ def assign_annotators(
     max_items = math.ceil(MAX_LOAD_RATIO * rows.height / len(people))
     load, assigned = np.zeros(len(people)), []
     for row in rows.iter_rows(named=True):
-        about = [classes[label] for label in (row["label"], row["suggested_label"]) if label in classes]
-        score = worth[:, about].mean(axis=1) if about else worth.mean(axis=1)
+        indices = [classes[label] for label in (row["label"], row["suggested_label"]) if label in classes]
+        score = worth[:, indices].mean(axis=1) if indices else worth.mean(axis=1)
         busy = (load >= max_items) | np.isin(people, gave[row[unit]])
         score = np.where(busy, -np.inf, score)
         best = int(score.argmax())

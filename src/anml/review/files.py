@@ -39,7 +39,7 @@ TASK_FIELDS = (
 )
 
 
-def format_queue(looking: ReviewQueue, source: Source, format: str = "auto") -> str:
+def format_queue(queue: ReviewQueue, source: Source, format: str = "auto") -> str:
     """Format the queue; `auto` is the format of the data."""
     kind = None if source.shape is None else source.shape.kind
     drawn = [*WRITERS] if kind in (*MARKED, TAGS) else ["argilla"] if kind == PREFERENCE else []
@@ -50,8 +50,8 @@ def format_queue(looking: ReviewQueue, source: Source, format: str = "auto") -> 
         read = f"{source.table.name} was read as {source.format}"
         raise UnsupportedError(f"format {format} needs data that came from it, but {read}; use --format csv")
     if format in drawn:
-        return _text(format_span_queue(looking, source, format))
-    frame, rows = source.table.frame, looking.rows
+        return _text(format_span_queue(queue, source, format))
+    frame, rows = source.table.frame, queue.rows
     if ANNOTATION in frame.columns:
         ids = frame[ANNOTATION].cast(pl.String)[rows["row"].to_numpy()]
         rows = rows.with_columns(ids.alias(ANNOTATION))
@@ -80,11 +80,11 @@ def _text(made: str | Records) -> str:
     return made if isinstance(made, str) else json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
-def write_queue(looking: ReviewQueue, source: Source, format: str, out: Path | None) -> str:
+def write_queue(queue: ReviewQueue, source: Source, format: str, out: Path | None) -> str:
     """The list as text, and in a file where one is named; never a table under the name of another format."""
     # A file whose name ends in .csv is a table, whatever the data came in.
     as_table = format == "auto" and out is not None and out.suffix == ".csv"
-    text = format_queue(looking, source, "csv" if as_table else format)
+    text = format_queue(queue, source, "csv" if as_table else format)
     if out is not None:
         check_text(out)
         if out.suffix.lower() in JSON and text[:1] not in "[{":
@@ -100,9 +100,9 @@ def _csv(rows: pl.DataFrame, source: Source) -> str:
     figures = [pl.col(name).round(4) for name in ("p_suggested_label", "p_correct", "p_label_wrong")]
     rows = rows.with_columns(figures)
     cells = [rows[name] for name in (*first, *data, *task_columns)]
-    # Lists and records are no cells of a table: they become text.
+    # Lists and records are written as text.
     cells = [pl.Series(c.name, [*map(str, c.to_list())]) if c.dtype.is_nested() else c for c in cells]
-    # Tables have no annotations, and not all have items: nobody wants to look at empty columns.
+    # Empty columns of the queue are dropped.
     frame = pl.DataFrame([each for each in cells if each.null_count() < len(each) or each.name in data])
     return safe_for_spreadsheets(frame.with_columns(pl.lit("").alias(NEW_LABEL))).write_csv()
 
@@ -117,14 +117,14 @@ def _item_fields(row: dict[str, Any]) -> dict[str, Any]:
 def _label_studio(rows: pl.DataFrame, source: Source) -> Records:
     """The imported tasks, with the suggestion as a prediction and review information in their data."""
     annotations = annotations_of(records(source.path))
-    places, made = {name: (task, annotation) for _, task, name, annotation in annotations}, []
+    imported, tasks = {name: (task, annotation) for _, task, name, annotation in annotations}, []
     for row in rows.iter_rows(named=True):
-        task, annotation = places[row[ANNOTATION]]
+        task, annotation = imported[row[ANNOTATION]]
         result = _prediction(annotation, row, source.question)
-        made.append(
+        tasks.append(
             predicted_task(task, _item_fields(row), row["p_suggested_label"], [result] if result else [])
         )
-    return made
+    return tasks
 
 
 def _prediction(
@@ -171,12 +171,12 @@ def _argilla(rows: pl.DataFrame, source: Source) -> Records:
     entries = records(source.path)
     answers = answers_to(entries, question_of(entries, source.question))
     like = next((value for _, _, value, _, _ in answers if value is not None), None)
-    made = []
+    suggested = []
     for row in rows.iter_rows(named=True):
         parsed = _parsed(row["suggested_label"])
         value = parsed if isinstance(parsed, list) else _match_shape(row["suggested_label"], like)
-        made.append((row["item"], value, row["p_suggested_label"], _item_fields(row)))
-    return argilla_records(entries, source.question, made)
+        suggested.append((row["item"], value, row["p_suggested_label"], _item_fields(row)))
+    return argilla_records(entries, source.question, suggested)
 
 
 FORMATS: dict[str, Callable[[pl.DataFrame, Source], str | Records]] = {

@@ -33,18 +33,18 @@ DOCUMENTS = {TAGS: {"thing": "document", "tag": "type"}, PREFERENCE: {"group": "
 PRIVATE_FIELDS = ("answer", "_task_hash", "_timestamp")
 
 
-def format_span_queue(looking: ReviewQueue, source: Source, format: str) -> str | Records:
+def format_span_queue(queue: ReviewQueue, source: Source, format: str) -> str | Records:
     """Format documents with the annotations of the consensus, by expected gain."""
     shape = source.shape
     assert shape is not None
-    things = source.table.frame.unique("item", maintain_order=True).rename(DOCUMENTS.get(shape.kind, {}))
-    listed = looking.rows.join(things.select("item", "document"), on="item", maintain_order="left")
+    items = source.table.frame.unique("item", maintain_order=True).rename(DOCUMENTS.get(shape.kind, {}))
+    listed = queue.rows.join(items.select("item", "document"), on="item", maintain_order="left")
     wrong = pl.col("p_label_wrong").sum().round(4).alias("expected_wrong_labels")
     figures = pl.col("reason").first(), wrong
     by_document = listed.group_by("document", maintain_order=True).agg(figures)
-    both = (by_document, _consensus(looking.items, shape, things))
-    about, drawn = (each.rows_by_key("document", named=True) for each in both)
-    made = {document: (rows[0], drawn.get(document, [])) for document, rows in about.items()}
+    tables = (by_document, _consensus(queue.items, shape, items))
+    fields, drawn = (each.rows_by_key("document", named=True) for each in tables)
+    made = {document: (rows[0], drawn.get(document, [])) for document, rows in fields.items()}
     return WRITERS[format](made, source, shape)
 
 
@@ -94,17 +94,17 @@ def _label_studio(made: Made, source: Source, shape: StructuredTask) -> Records:
     by_id = {str(task.get("id", number)): task for number, task in enumerate(tasks)}
     for document, _, _, annotation in annotations_of(tasks):
         results = [each for each in annotation.get("result") or [] if each.get("type") in region_types]
-        asked = [each for each in results if source.question in (None, each.get("from_name"))]
-        given.setdefault(document, []).extend(asked)
+        answers = [each for each in results if source.question in (None, each.get("from_name"))]
+        given.setdefault(document, []).extend(answers)
     like = next(result for results in given.values() for result in results)
     written = []
     for document, (fields, rows) in made.items():
         score = min((row["p"] for row in rows), default=None)
-        theirs = given.get(document) or [like]
+        regions = given.get(document) or [like]
         if shape.kind == TAGS:
             drawn_in = [_template(like) | {"value": {"choices": sorted(row["type"] for row in rows)}}]
         else:
-            drawn_in = [_to_region(theirs, row, document, texts.get(document)) for row in rows]
+            drawn_in = [_to_region(regions, row, document, texts.get(document)) for row in rows]
         written.append(predicted_task(by_id[document], {"task": document, **fields}, score, [drawn_in]))
     return written
 
@@ -185,7 +185,7 @@ def argilla_records(
 ) -> Records:
     """Return records with suggestions under their ids, so that Argilla updates them."""
     by_name = {record_name(entry, number): entry for number, entry in enumerate(entries)}
-    question, made = question_of(entries, asked), []
+    question, written = question_of(entries, asked), []
     for name, value, score, fields in suggested:
         entry, scored = by_name[name], {} if score is None else {"score": round(score, 4)}
         server = {"_server_id": entry["_server_id"]} if entry.get("_server_id") else {}
@@ -193,8 +193,8 @@ def argilla_records(
         shown = {"fields": fields_of(entry), "metadata": entry.get("metadata") or {}}
         answers = {"suggestions": {} if value is None else suggestion, "responses": {}}
         # Argilla rejects unknown metadata, so review information is a separate key.
-        made.append({"id": name, **server, **shown, **answers, AGENT: fields})
-    return made
+        written.append({"id": name, **server, **shown, **answers, AGENT: fields})
+    return written
 
 
 WRITERS: dict[str, Callable[[Made, Source, StructuredTask], str | Records]] = {

@@ -37,16 +37,16 @@ def audit_preferences(
 ) -> AuditResult:
     """Audit comparisons in a table from `anml.io.tasks.preferences`."""
     frame = table.frame
-    both = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
-    chosen = pl.concat([frame["label"], frame["label"]]).is_not_null()
-    names = both.filter(chosen).unique().sort("group", "candidate")
+    candidates = pl.concat([frame.select("group", candidate=name) for name in ("first", "second")])
+    has_choice = pl.concat([frame["label"], frame["label"]]).is_not_null()
+    names = candidates.filter(has_choice).unique().sort("group", "candidate")
     numbered = names.with_row_index("code").cast({"code": pl.Int64})
-    codes = both.join(numbered, on=["group", "candidate"], how="left", maintain_order="left")
+    codes = candidates.join(numbered, on=["group", "candidate"], how="left", maintain_order="left")
     code = codes["code"].fill_null(-1).to_numpy()
     first, second = code[: frame.height], code[frame.height :]
-    features, about, notes = None, {}, list[str]()
+    features, side_data, notes = None, {}, list[str]()
     if request.embeddings is not None:
-        features, about["candidates"], notes = intake.read_candidate_features(request.embeddings, names)
+        features, side_data["candidates"], notes = intake.read_candidate_features(request.embeddings, names)
         request = replace(request, embeddings=None)
     estimates: list[PreferenceEstimates] = []
 
@@ -70,7 +70,7 @@ def audit_preferences(
     lines = _summary_sentences(ranked, estimates[0], first, second, features is not None)
     shaped = StructuredResult(shape.kind, shape.unit, {"ranking": ranked}, lines, {})
     return replace(
-        result, contributors=people, structured=shaped, data={**result.data, **about},
+        result, contributors=people, structured=shaped, data={**result.data, **side_data},
         notes=[*result.notes, *notes], gold=_check_gold(result.gold, prepared, assessed.belief),
     )  # fmt: skip
 
@@ -145,19 +145,19 @@ def _note(taste: float, lean: float) -> str:
 
 
 def _summary_sentences(
-    ranking: pl.DataFrame, estimates: PreferenceEstimates, first: Ints, second: Ints, given: bool
+    ranking: pl.DataFrame, estimates: PreferenceEstimates, first: Ints, second: Ints, has_features: bool
 ) -> list[str]:
     pairs = np.unique(np.column_stack([np.minimum(first, second), np.maximum(first, second)]), axis=0)
     p = p_better(estimates, pairs[:, 0], pairs[:, 1])
-    sure = int((np.maximum(p, 1 - p) >= DECIDED_PROBABILITY).sum())
+    n_decided = int((np.maximum(p, 1 - p) >= DECIDED_PROBABILITY).sum())
     lines = [
-        f"{pluralise(ranking.height, 'candidate is', 'candidates are')} ranked. {sure:,} of "
+        f"{pluralise(ranking.height, 'candidate is', 'candidates are')} ranked. {n_decided:,} of "
         f"{pluralise(len(pairs), 'compared pair')} are decided (probability at least "
         f"{DECIDED_PROBABILITY:.0%} that one candidate is better)."
     ]
-    if given and not len(estimates.fit.scores.line):
+    if has_features and not len(estimates.fit.scores.line):
         lines.append("The embeddings of all compared candidates are equal.")
-    elif given:
+    elif has_features:
         params = estimates.fit.params
         share = params.told / (params.told + params.spread)
         lines.append(f"The embeddings of the candidates explain {share:.0%} of the variance of their scores.")

@@ -27,7 +27,7 @@ PREVALENCE_BOUNDS = (0.02, 0.98)
 def audit_tags(
     table: Table, shape: StructuredTask, request: Request, progress: Progress | None
 ) -> AuditResult:
-    """Audit yes and no for every item and tag; each tag has its own rate beforehand."""
+    """Audit each tag of each item as a binary label; each tag has its own prior probability."""
     frame = table.frame
     rate = (
         frame.select(((pl.col("label") == TAG_PRESENT).mean().over("tag")).clip(*PREVALENCE_BOUNDS))
@@ -38,9 +38,9 @@ def audit_tags(
     result, _, assessed = audit_table(table, request, progress=progress, prior=prior)
     sets = _consensus_sets(result, frame, shape.frames["seen"])
     people = _by_tag(frame, assessed.belief.p_correct)
-    unsure = int((sets["min_p_consensus"] < 0.9).sum())
+    n_unclear = int((sets["min_p_consensus"] < 0.9).sum())
     every = f"The consensus has a set of tags for {pluralise(sets.height, 'item')} (tags.csv)"
-    lines = [f"{every}; {unsure:,} of the sets have a tag below 90% confidence."]
+    lines = [f"{every}; {n_unclear:,} of the sets have a tag below 90% confidence."]
     tables = {"tags": sets, "contributor_tags": people}
     return replace(result, structured=StructuredResult(shape.kind, shape.unit, tables, lines, {}))
 
@@ -52,10 +52,10 @@ def _consensus_sets(result: AuditResult, frame: pl.DataFrame, annotators: pl.Dat
         consensus = result.samples.select("item", consensus="suggested_label", p="p_suggested_label")
     else:
         consensus = result.consensus.select("item", consensus="consensus_label", p="p_consensus")
-    judged = pairs.join(consensus, on="item", maintain_order="left")
+    labelled = pairs.join(consensus, on="item", maintain_order="left")
     tags = pl.col("tag").sort().str.join(";")
-    yes = judged.filter(pl.col("consensus") == TAG_PRESENT).group_by("thing").agg(tags=tags)
-    lowest = judged.group_by("thing").agg(min_p_consensus=pl.col("p").min().round(4))
+    yes = labelled.filter(pl.col("consensus") == TAG_PRESENT).group_by("thing").agg(tags=tags)
+    lowest = labelled.group_by("thing").agg(min_p_consensus=pl.col("p").min().round(4))
     every = annotators.group_by("thing", maintain_order=True).agg(n_annotators=pl.len())
     sets = every.join(yes, on="thing", how="left", maintain_order="left")
     sets = sets.join(lowest, on="thing", how="left", maintain_order="left")
@@ -80,7 +80,7 @@ def audit_grades(
     before = assessed.belief
     steps = np.array([order[name] for name in prepared.classes], dtype=np.float64)
     codes, names = as_codes("contributor", prepared.contributor, len(prepared.y))
-    items, things = as_codes("item", prepared.item, len(prepared.y))
+    items, item_names = as_codes("item", prepared.item, len(prepared.y))
     posterior, figures = pool_posteriors_by_item(before.truth, items), {}
     # The ordinal model cannot use grades known to be wrong without the true grade.
     gold_marks = prepared.known
@@ -92,7 +92,7 @@ def audit_grades(
             posterior = graded.posterior[:, np.argsort(np.argsort(steps))]
             belief = ordinal_estimates(before, posterior[items], prepared.y.astype(np.int64), codes)
             result, _, _ = audit_table(table, request, progress=progress, believe=lambda _: belief)
-    grades = _grade_summary(posterior, steps, things, np.bincount(items), list(order))
+    grades = _grade_summary(posterior, steps, item_names, np.bincount(items), list(order))
     people = rater_effects(
         steps[prepared.y.astype(np.int64)], (posterior @ steps)[items], codes, names, items
     )
@@ -108,7 +108,7 @@ def audit_grades(
 
 
 def _grade_summary(
-    truth: Floats, steps: Floats, things: list[str], count: Ints, names: list[str]
+    truth: Floats, steps: Floats, items: list[str], count: Ints, names: list[str]
 ) -> pl.DataFrame:
     """The median grade of each item with its 90% interval, and the mean grade.
 
@@ -123,4 +123,4 @@ def _grade_summary(
     at = {name: (below < bound).sum(axis=1) for name, bound in bounds.items()}
     columns = {name: [names[min(int(k), last)] for k in place] for name, place in at.items()}
     mean = (by_step @ values).round(3)
-    return pl.DataFrame({"item": things, "n_labels": count, **columns, "grade_mean": mean})
+    return pl.DataFrame({"item": items, "n_labels": count, **columns, "grade_mean": mean})

@@ -62,8 +62,8 @@ def audit_spans_or_boxes(
             "the audit uses held-out predictions by a model of the words in and around each span",
         ]
         audited = audited._replace(result=replace(audited.result, notes=notes))
-    people, guess = _people(table, shape, audited, request.seed)
-    audited = audited._replace(result=_with_flags(audited.result, people["contributor"].to_list(), guess))
+    people, p_guess = _people(table, shape, audited, request.seed)
+    audited = audited._replace(result=_with_flags(audited.result, people["contributor"].to_list(), p_guess))
     people = with_columns_of(audited.result, people)
     consensus = _consensus(shape, audited)
     lines = _summary_sentences(shape, consensus)
@@ -106,9 +106,9 @@ def _consensus(shape: StructuredTask, audited: _Pass) -> pl.DataFrame:
             documents, candidates["start"].to_numpy(), candidates["end"].to_numpy(), p
         )
     types = np.array(audited.types[1:], dtype=object)[audited.truth[:, 1:].argmax(axis=1)]
-    share = audited.truth[:, 1:].max(axis=1)
+    p_type = audited.truth[:, 1:].max(axis=1)
     marked = shape.frames["marks"].group_by("candidate").agg(n_annotators=pl.len())
-    columns = pl.DataFrame({"type": types.tolist(), "p_present": p.round(4), "p_type": share.round(4)})
+    columns = pl.DataFrame({"type": types.tolist(), "p_present": p.round(4), "p_type": p_type.round(4)})
     frame = candidates.hstack(columns).join(marked, on="candidate", how="left", maintain_order="left")
     return frame.filter(pl.Series(kept)).drop("candidate", "item")
 
@@ -141,7 +141,7 @@ def _people(table: Table, shape: StructuredTask, audited: _Pass, seed: int) -> t
     return people, np.max(guess, axis=0)
 
 
-def _with_flags(result: AuditResult, names: list[str], guess: Floats) -> AuditResult:
+def _with_flags(result: AuditResult, names: list[str], p_guess: Floats) -> AuditResult:
     """Flag contributors whose detection, or whose types, are no better than guessing.
 
     Contributors whose verdict on all labels is reliable are not flagged.
@@ -149,13 +149,13 @@ def _with_flags(result: AuditResult, names: list[str], guess: Floats) -> AuditRe
     if result.disputed_share is not None:
         return result
     reliable = set(result.contributors.filter(pl.col("verdict") == RELIABLE)["contributor"])
-    guess = guess * np.array([name not in reliable for name in names])
-    is_flagged = dict(zip(names, bayesian_fdr_set(guess).tolist(), strict=True))
+    p_guess = p_guess * np.array([name not in reliable for name in names])
+    is_flagged = dict(zip(names, bayesian_fdr_set(p_guess).tolist(), strict=True))
     new = pl.col("contributor").replace_strict(is_flagged, default=False) & ~pl.col("verdict").is_in(FLAGGED)
-    word = pl.when(new).then(pl.lit(FLAGGED[0])).otherwise("verdict").alias("verdict")
-    people = result.contributors.with_columns(word)
+    verdict = pl.when(new).then(pl.lit(FLAGGED[0])).otherwise("verdict").alias("verdict")
+    people = result.contributors.with_columns(verdict)
     first = people.sort(~pl.col("verdict").is_in(FLAGGED), maintain_order=True)
-    more = sum(1 - p for name, p in zip(names, guess, strict=True) if is_flagged[name])
+    more = sum(1 - p for name, p in zip(names, p_guess, strict=True) if is_flagged[name])
     return replace(result, contributors=first, expected_false_flags=result.expected_false_flags + float(more))
 
 
