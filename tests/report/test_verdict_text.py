@@ -19,7 +19,7 @@ def wrong(*pairs):
     ],
 )
 def test_one_label_for_the_other_or_each_for_the_other(pairs, said):
-    assert _main_confusion(wrong(*pairs))["ann"].one == said
+    assert _main_confusion(wrong(*pairs))["ann"].singular == said
 
 
 def test_many_things_that_are_wrong_are_no_confusion():
