@@ -61,9 +61,9 @@ def test_a_disputed_result_says_why():
 
 
 def test_many_names_are_counted():
-    many = pl.DataFrame({"contributor": [f"c{i}" for i in range(9)], "accuracy": [0.1] * 9})
-    (said,) = evaluate_condition(parse_condition("accuracy<1"), SimpleNamespace(contributors=many))
-    assert said.endswith("c4 is 0.1 and 4 more")
+    n_large = pl.DataFrame({"contributor": [f"c{i}" for i in range(9)], "accuracy": [0.1] * 9})
+    (message,) = evaluate_condition(parse_condition("accuracy<1"), SimpleNamespace(contributors=n_large))
+    assert message.endswith("c4 is 0.1 and 4 more")
 
 
 @pytest.mark.parametrize(

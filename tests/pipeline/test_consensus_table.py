@@ -110,8 +110,8 @@ def test_where_nothing_tells_who_is_right_every_label_is_one_voice(frame):
     votes = unweighted_posterior(prepared.y, codes, 3, 0.6)
     by_name = dict(zip(items["item"], items["p_consensus"], strict=True))
     assert [by_name[name] for name in names] == pytest.approx(votes.max(axis=1))
-    told = suggestions(prepared, doubt)
-    assert told["suggested_label"].null_count() == 0
+    gold = suggestions(prepared, doubt)
+    assert gold["suggested_label"].null_count() == 0
     single = replace(prepared, item=None)
     assert suggestions(single, doubt)["suggested_label"].null_count() == len(prepared.y)
     assert result.consensus is not None
@@ -119,13 +119,13 @@ def test_where_nothing_tells_who_is_right_every_label_is_one_voice(frame):
 
 def test_a_label_that_is_known_to_be_wrong_is_not_suggested_again():
     wrong = np.array([True, False, False, True])
-    known = SimpleNamespace(wrong=wrong)
+    gold = SimpleNamespace(wrong=wrong)
     # Item 0 was labelled 0 (rejected) and 1, item 1 with 2 and, rejected, 1.
-    prepared = SimpleNamespace(known=known, y=np.array([0, 1, 2, 1]))
+    prepared = SimpleNamespace(known=gold, y=np.array([0, 1, 2, 1]))
     codes = np.array([0, 0, 1, 1])
     posterior = np.array([[0.7, 0.2, 0.1], [0.1, 0.5, 0.4]])
-    found = _exclude_rejected(posterior, prepared, codes)
-    assert found.round(6).tolist() == [[0.0, 0.666667, 0.333333], [0.2, 0.0, 0.8]]
+    result = _exclude_rejected(posterior, prepared, codes)
+    assert result.round(6).tolist() == [[0.0, 0.666667, 0.333333], [0.2, 0.0, 0.8]]
     by_row = _exclude_rejected(posterior[codes], prepared, codes, codes)
     assert by_row.argmax(axis=1).tolist() == [1, 1, 2, 2]
     # Where every label is said to be wrong, nothing is left to choose by.

@@ -24,10 +24,10 @@ def test_bad_rows_left_out_lower_the_error_on_test_data():
     wrong = np.arange(200) < 90
     y = np.where(wrong, 1 - right, right)
     ways = {"uniform": weighting(np.ones(200)), "clean": weighting(~wrong)}
-    found = compare_weightings(x, y, "classification", 2, ways, test=blobs(300, 1))
-    assert (found.on, found.rows) == ("test data", 300)
-    assert found.metric == "error rate"
-    uniform, clean = found.results
+    result = compare_weightings(x, y, "classification", 2, ways, test=blobs(300, 1))
+    assert (result.on, result.rows) == ("test data", 300)
+    assert result.metric == "error rate"
+    uniform, clean = result.results
     assert clean.error.mean < 0.1 < uniform.error.mean
     assert clean.error.low <= clean.error.mean <= clean.error.high
     assert uniform.against == {}
@@ -38,10 +38,10 @@ def test_bad_rows_left_out_lower_the_error_on_test_data():
 def test_without_test_data_every_row_is_held_out_once_against_its_given_label():
     x, right = blobs(150, 0)
     y = np.where(np.arange(150) < 30, 1 - right, right)
-    found = compare_weightings(x, y, "classification", 2, {"uniform": weighting(np.ones(150))})
-    assert found.on == "held-out rows, against the given labels"
-    assert found.rows == 150
-    assert found.results[0].error.mean == pytest.approx(0.2, abs=0.06)
+    result = compare_weightings(x, y, "classification", 2, {"uniform": weighting(np.ones(150))})
+    assert result.on == "held-out rows, against the given labels"
+    assert result.rows == 150
+    assert result.results[0].error.mean == pytest.approx(0.2, abs=0.06)
 
 
 def test_folds_respect_items():
@@ -61,36 +61,36 @@ def test_regression_is_measured_in_the_units_of_the_label():
     x = rng.normal(size=(150, 2)).astype(np.float32)
     y = 1000 + 100 * x[:, 0].astype(np.float64)
     ways = {"uniform": weighting(np.ones(150)), "again": weighting(np.ones(150))}
-    found = compare_weightings(x, y, "regression", 0, ways)
-    assert found.metric == "mean absolute error"
-    assert 0 < found.results[0].error.mean < 60
-    assert found.results[0].error == found.results[1].error
-    assert found.results[1].against["uniform"].mean == 0
+    result = compare_weightings(x, y, "regression", 0, ways)
+    assert result.metric == "mean absolute error"
+    assert 0 < result.results[0].error.mean < 60
+    assert result.results[0].error == result.results[1].error
+    assert result.results[1].against["uniform"].mean == 0
 
 
 def test_class_that_was_never_seen_counts_as_an_error():
     x, y = blobs(80, 0)
-    found = compare_weightings(
+    result = compare_weightings(
         x, y, "classification", 2, {"uniform": weighting(np.ones(80))}, test=(x[:4], np.full(4, -1))
     )
-    assert found.results[0].error.mean == 1.0
+    assert result.results[0].error.mean == 1.0
 
 
 def test_same_seed_same_answer_and_progress_is_told():
     x, y = blobs(60, 0)
-    ways, told = {"uniform": weighting(np.ones(60))}, []
+    ways, gold = {"uniform": weighting(np.ones(60))}, []
     first = compare_weightings(
-        x, y, "classification", 2, ways, seed=4, progress=lambda *step: told.append(step)
+        x, y, "classification", 2, ways, seed=4, progress=lambda *step: gold.append(step)
     )
     assert first == compare_weightings(x, y, "classification", 2, ways, seed=4)
-    assert told[-1] == ("evaluating the weights", first.epochs, first.epochs)
+    assert gold[-1] == ("evaluating the weights", first.epochs, first.epochs)
 
 
 def test_large_tables_are_measured_on_some_rows(monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 50)
     x, y = blobs(80, 0)
-    found = compare_weightings(x, y, "classification", 2, {"uniform": weighting(np.ones(80))})
-    assert found.rows == 50
+    result = compare_weightings(x, y, "classification", 2, {"uniform": weighting(np.ones(80))})
+    assert result.rows == 50
 
 
 def test_plain_values_for_json_have_no_infinities():

@@ -56,9 +56,9 @@ def test_a_budget_is_a_whole_number_from_one(top):
 
 
 def test_what_is_known_to_be_right_is_settled_and_what_was_rejected_is_still_to_mend():
-    known = pl.Series([None, False, None, True, None, None])
+    gold = pl.Series([None, False, None, True, None, None])
     samples = SAMPLES.with_columns(
-        label_is_correct=known, p_correct=pl.Series([0.99, 0.0, 0.6, 1.0, 0.85, 0.95])
+        label_is_correct=gold, p_correct=pl.Series([0.99, 0.0, 0.6, 1.0, 0.85, 0.95])
     )
     looking = build_queue(found(samples))
     assert looking.rows["row"].to_list() == [1, 2, 4]
@@ -71,8 +71,8 @@ def test_what_is_known_to_be_right_is_settled_and_what_was_rejected_is_still_to_
 
 def test_a_right_label_settles_its_item_as_a_whole():
     items = pl.Series("item", ["x", "x", "y", "y", "z", "z"])
-    known = pl.Series("label_is_correct", [None, None, True, None, None, None])
-    rows = build_queue(found(SAMPLES.with_columns(items, known))).rows
+    gold = pl.Series("label_is_correct", [None, None, True, None, None, None])
+    rows = build_queue(found(SAMPLES.with_columns(items, gold))).rows
     assert rows["item"].to_list() == ["x", "z"]
 
 

@@ -90,38 +90,38 @@ class TestByHand:
 
     @pytest.mark.parametrize(("alpha", "by"), [(1.0, "q"), (0.0, "s")])
     def test_the_ends_of_the_blend_are_one_signal(self, alpha, by):
-        found = Signals.of([0.9, 0.1], v=[0.1, 0.9], r=1.0)
-        w, _ = COMBINERS["softmax"](found, Recipe("softmax", alpha=alpha))
-        np.testing.assert_allclose(w, slow_softmax(getattr(found, by), 1.0))
+        result = Signals.of([0.9, 0.1], v=[0.1, 0.9], r=1.0)
+        w, _ = COMBINERS["softmax"](result, Recipe("softmax", alpha=alpha))
+        np.testing.assert_allclose(w, slow_softmax(getattr(result, by), 1.0))
 
     def test_a_low_temperature_picks_the_best_and_a_high_one_nobody(self):
-        found = Signals.of([0.2, 0.9, 0.4])
-        cold, _ = COMBINERS["softmax"](found, Recipe("softmax", alpha=1.0, tau_s=0.01))
-        hot, _ = COMBINERS["softmax"](found, Recipe("softmax", alpha=1.0, tau_s=1e6))
+        result = Signals.of([0.2, 0.9, 0.4])
+        cold, _ = COMBINERS["softmax"](result, Recipe("softmax", alpha=1.0, tau_s=0.01))
+        hot, _ = COMBINERS["softmax"](result, Recipe("softmax", alpha=1.0, tau_s=1e6))
         np.testing.assert_allclose(cold, [0, 1, 0], atol=1e-9)
         np.testing.assert_allclose(hot, [1 / 3] * 3, rtol=1e-5)
 
     def test_evidence_weighs_by_the_probability_alone(self):
-        found = Signals.of([0.9, 0.1], v=[0.1, 0.9], r=1.0, p_correct=[0.6, 0.8])
-        w, gate = COMBINERS["evidence"](found, Recipe("evidence"))
+        result = Signals.of([0.9, 0.1], v=[0.1, 0.9], r=1.0, p_correct=[0.6, 0.8])
+        w, gate = COMBINERS["evidence"](result, Recipe("evidence"))
         np.testing.assert_allclose(w, [1 / 4, 3 / 4])
         assert (gate.label_error_rate, gate.s_min) == (pytest.approx(0.3), pytest.approx(0.1))
 
     def test_rows_of_whom_nobody_else_covers_count_in_full_or_not_at_all(self):
-        found = Signals.of([0.5] * 3, p_correct=[0.6, 0.6, 0.4])
-        found = replace(found, no_overlap=np.array([True, False, True]))
+        result = Signals.of([0.5] * 3, p_correct=[0.6, 0.6, 0.4])
+        result = replace(result, no_overlap=np.array([True, False, True]))
         # 1, a quarter and nothing.
-        np.testing.assert_allclose(COMBINERS["evidence"](found, Recipe("evidence"))[0], [0.8, 0.2, 0])
+        np.testing.assert_allclose(COMBINERS["evidence"](result, Recipe("evidence"))[0], [0.8, 0.2, 0])
 
     def test_evidence_counts_by_probabilities_where_no_label_is_likelier_right_than_wrong(self):
-        found = Signals.of([0.9, 0.1], p_correct=[0.2, 0.4])
-        np.testing.assert_allclose(COMBINERS["evidence"](found, Recipe("evidence"))[0], [1 / 3, 2 / 3])
+        result = Signals.of([0.9, 0.1], p_correct=[0.2, 0.4])
+        np.testing.assert_allclose(COMBINERS["evidence"](result, Recipe("evidence"))[0], [1 / 3, 2 / 3])
 
 
 class TestGates:
     def test_the_guard_and_the_paper_agree_where_noise_is_known_to_be_high(self):
-        found = Signals.of([0.9, 0.2, 0.4], v=[0.3, 0.9, 0.2], r=0.9, label_error_rate=0.3)
-        one, two = (COMBINERS[name](found, Recipe(name)) for name in ("guarded", "adaptive"))
+        result = Signals.of([0.9, 0.2, 0.4], v=[0.3, 0.9, 0.2], r=0.9, label_error_rate=0.3)
+        one, two = (COMBINERS[name](result, Recipe(name)) for name in ("guarded", "adaptive"))
         np.testing.assert_array_equal(one[0], two[0])
         assert one[1] == two[1]
 
@@ -141,8 +141,8 @@ class TestGates:
 
     @pytest.mark.parametrize("noise", [0.0, 0.05])
     def test_the_guard_fires_up_to_its_own_share_of_noise(self, noise):
-        found = Signals.of([0.9, 0.1], v=0.9, r=0.9, label_error_rate=noise)
-        assert COMBINERS["guarded"](found, Recipe())[1].branch == "uniform"
+        result = Signals.of([0.9, 0.1], v=0.9, r=0.9, label_error_rate=noise)
+        assert COMBINERS["guarded"](result, Recipe())[1].branch == "uniform"
         above = Signals.of([0.9, 0.1], v=0.9, r=0.9, label_error_rate=0.051)
         assert COMBINERS["guarded"](above, Recipe())[1].branch != "uniform"
 

@@ -259,9 +259,11 @@ class TestDegenerate:
 class TestContributorLevel:
     def test_samples_share_their_contributors_quality(self):
         q = np.r_[np.full(50, 0.9), np.full(50, 0.1)]
-        who = ["good"] * 50 + ["bad"] * 50
+        contributors = ["good"] * 50 + ["bad"] * 50
         result = weigh(
-            q, contributor=who, recipe=Recipe("multiplicative", use=("q",), level="contributor", keep=0.5)
+            q,
+            contributor=contributors,
+            recipe=Recipe("multiplicative", use=("q",), level="contributor", keep=0.5),
         )
         np.testing.assert_array_equal(result.kept, q > 0.5)
 
@@ -284,28 +286,28 @@ class TestTrainingLabels:
     def test_a_wrong_class_is_trained_on_as_the_likeliest_as_far_as_that_is_clear(self):
         # 0.9 counts in full, 0.7 by half, 0.4 not at all; weights have a mean of one over what counts.
         truth = [[0.9, 0.1, 0.0], [0.7, 0.3, 0.0], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]]
-        found = self.taught([0.9, 0.3, 0.3, 1.0], [0, 1, 0, 2], truth)
-        assert found.y.tolist() == [0, 0, 2, 2]
-        np.testing.assert_allclose(found.weight, np.array([1, 0.5, 0, 1]) / (2.5 / 3))
+        result = self.taught([0.9, 0.3, 0.3, 1.0], [0, 1, 0, 2], truth)
+        assert result.y.tolist() == [0, 0, 2, 2]
+        np.testing.assert_allclose(result.weight, np.array([1, 0.5, 0, 1]) / (2.5 / 3))
 
     def test_what_is_believed_is_weighed_as_it_was(self):
         p = np.array([0.6, 0.8, 0.95])
         truth = np.column_stack([p, 1 - p])
-        found = self.taught(p, [0, 0, 0], truth)
+        result = self.taught(p, [0, 0, 0], truth)
         weighting = compute_sample_weights(self.signals(p), RECIPES["evidence"])
-        assert found.y.tolist() == [0, 0, 0]
-        np.testing.assert_allclose(found.weight, weighting.sample_weight())
+        assert result.y.tolist() == [0, 0, 0]
+        np.testing.assert_allclose(result.weight, weighting.sample_weight())
 
     def test_a_wrong_number_is_trained_on_as_the_mean_of_the_right_one_and_all_by_precision(self):
         # Mean, deviation of the mean, spread of honest numbers: one twice as wide counts a quarter.
         truth = [[5.0, 0.1, 1.0], [7.0, 0.1, 2.0], [9.0, 0.1, 1.0]]
-        found = self.taught([1.0, 1.0, 0.0], [5.5, 6.0, 90.0], truth, "regression")
-        assert found.y.tolist() == [5.5, 6.0, 9.0]
-        np.testing.assert_allclose(found.weight, np.array([1, 0.25, 1]) / 0.75)
+        result = self.taught([1.0, 1.0, 0.0], [5.5, 6.0, 90.0], truth, "regression")
+        assert result.y.tolist() == [5.5, 6.0, 9.0]
+        np.testing.assert_allclose(result.weight, np.array([1, 0.25, 1]) / 0.75)
 
     def test_what_is_stale_counts_less_whatever_it_is_trained_on_as(self):
-        found = self.taught([1.0, 0.0], [0, 1], [[1.0, 0.0], [1.0, 0.0]], t=[1.0, 0.5])
-        np.testing.assert_allclose(found.weight, np.array([1, 0.5]) / 0.75)
+        result = self.taught([1.0, 0.0], [0, 1], [[1.0, 0.0], [1.0, 0.0]], t=[1.0, 0.5])
+        np.testing.assert_allclose(result.weight, np.array([1, 0.5]) / 0.75)
 
     @pytest.mark.parametrize("recipe", ["uniform", "krum", "guarded", {"combine": "evidence", "keep": 0.5}])
     def test_other_recipes_train_on_labels_as_given(self, recipe):
@@ -332,12 +334,12 @@ class TestTrainingLabels:
                 rng.normal(size=12),
                 np.column_stack([rng.normal(size=12), rng.uniform(0.1, 2, (12, 2))]),
             )
-        found = self.taught(p, y, truth, task)
+        result = self.taught(p, y, truth, task)
         kept = compute_sample_weights(self.signals(p), RECIPES["evidence"]).kept
-        assert (found.weight >= 0).all()
-        assert found.weight[found.weight > 0].mean() == pytest.approx(1)
-        assert (found.y[kept] == y[kept]).all()
+        assert (result.weight >= 0).all()
+        assert result.weight[result.weight > 0].mean() == pytest.approx(1)
+        assert (result.y[kept] == y[kept]).all()
         order = rng.permutation(12)
         again = self.taught(p[order], y[order], truth[order], task)
-        assert (again.y == found.y[order]).all()
-        np.testing.assert_allclose(again.weight, found.weight[order])
+        assert (again.y == result.y[order]).all()
+        np.testing.assert_allclose(again.weight, result.weight[order])
