@@ -79,6 +79,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	# Only its Dawid-Skene is used, which needs none of the language models that it asks for.
 	$(BIN)/python -m pip install --quiet --no-deps 'crowd-kit>=1.4'
+	# It asks for pandas-stubs, which other programs than ours need.
+	$(BIN)/python -m pip install --quiet --no-deps 'mlcroissant>=1.1'
 	# Flower and what ours are compared with: they ask for older versions than they run with, so pip complains.
 	$(BIN)/python -m pip install --quiet --no-deps 'flwr>=1.41,<1.42' 'byzfl>=0.0.11' 'dattri>=0.3' 'pydvl>=0.10'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'grpcio>=1.70' 'grpcio-health-checking>=1.70' \
