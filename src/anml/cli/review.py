@@ -5,15 +5,21 @@ import re
 import secrets
 import socket
 import sys
+import time
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anml.cli.options import RunFolder, opt
 from anml.core.errors import InputError
 from anml.core.extras import require_extra
+
+if TYPE_CHECKING:
+    from anml.review.server import ReviewApp
+    from anml.review.session import ReviewSession
 
 PASSWORD, SHORTEST = "ANML_REVIEW_PASSWORD", 8
 LOCAL = "127.0.0.1"
@@ -37,10 +43,8 @@ def review(
     """Review items in the browser."""
     for package in ("starlette", "uvicorn"):
         require_extra(package, "review", "anml review")
-    import time
-
-    from uvicorn import Config, Server
-
+    from anml.cli.contributor import render_person
+    from anml.pipeline.contributor_report import contributor_report
     from anml.pipeline.read import read_run
     from anml.report.review import review_page
     from anml.review.apply import request_from_run
@@ -51,33 +55,39 @@ def review(
     request_from_run(read_run(run))
     password = None if host is None else _password()
     token = secrets.token_urlsafe(24) if host is None else None
-    more: dict[str, Any] = {"names": not hide_names, "new_labels": allow_new_labels}
-    session = ReviewSession(run, time.monotonic, data=data, top=top, **more)
-
-    def finish(before: ReviewSession) -> tuple[dict[str, Any], ReviewSession]:
-        from anml.cli.relabel import before_after, result_sentence, write_round
-
-        place = out if out is not None and before.folder == run else next_folder(before.folder)
-        applied = write_round(
-            before.folder, None, place, False, {"data": data, "new_labels": allow_new_labels}
-        )
-        after = ReviewSession(place, time.monotonic, data=data, **more)
-        rows = [[name, *pair] for name, pair in before_after(applied).items()]
-        return {"sentence": result_sentence(applied), "rows": rows, "folder": str(place),
-                "items": len(after.order)}, after  # fmt: skip
-
-    from anml.cli.contributor import render_person
-    from anml.pipeline.contributor_report import contributor_report
-
+    more: dict[str, Any] = {"data": data, "names": not hide_names, "new_labels": allow_new_labels}
+    session = ReviewSession(run, time.monotonic, top=top, **more)
     app = ReviewApp(
-        session, review_page, finish, lambda folder, name: render_person(contributor_report(folder, name)),
-        token=token, password=password,
+        session, review_page, partial(_next_round, {run: out}, more),
+        lambda folder, name: render_person(contributor_report(folder, name)), token=token, password=password,
     )  # fmt: skip
-    listening = _listen(host or LOCAL, port)
-    address = f"http://{host or LOCAL}:{listening.getsockname()[1]}/"
-    print(f"Review of {len(session.order):,} items: {address}{f'?token={token}' if token else ''}")
+    _serve(app, session, host or LOCAL, port)
+
+
+def _serve(app: "ReviewApp", session: "ReviewSession", host: str, port: int) -> None:
+    from uvicorn import Config, Server
+
+    listening = _listen(host, port)
+    address = f"http://{host}:{listening.getsockname()[1]}/{f'?token={app.token}' if app.token else ''}"
+    print(f"Review of {len(session.order):,} items: {address}")
     print(f"Answers are written to {session.file}. Ctrl-C stops the server.", flush=True)
     Server(Config(app.build(), log_level="error", lifespan="off", access_log=False)).run([listening])
+
+
+def _next_round(
+    places: dict[Path, Path | None], more: dict[str, Any], before: "ReviewSession"
+) -> tuple[dict[str, Any], "ReviewSession"]:
+    """Audit again with the answers of a session; `places` are folders of next runs that were named."""
+    from anml.cli.relabel import before_after, result_sentence, write_round
+    from anml.review.session import ReviewSession
+
+    place = places.get(before.folder) or next_folder(before.folder)
+    options = {name: more[name] for name in ("data", "new_labels")}
+    applied = write_round(before.folder, None, place, False, options)
+    after = ReviewSession(place, time.monotonic, **more)
+    rows = [[name, *pair] for name, pair in before_after(applied).items()]
+    return {"sentence": result_sentence(applied), "rows": rows, "folder": str(place),
+            "items": len(after.order)}, after  # fmt: skip
 
 
 def next_folder(run: Path) -> Path:

@@ -45,12 +45,7 @@ def read_answers(
 ) -> dict[int, NewLabel]:
     """Read answers by a row of their item."""
     if file.name == REVIEW_FILE:
-        if not file.exists():
-            raise InputError(f"{file.parent} has no answers of `anml review`; pass a file with the answers")
-        last = {entry["row"]: entry for entry in read_log(file)}
-        answered = {row: entry for row, entry in last.items() if entry["label"] is not None}
-        answers = {row: NewLabel(entry["label"], entry["by"]) for row, entry in answered.items()}
-        return _checked(answers, file, samples, kind)
+        return _checked(_of_review(file), file, samples, kind)
     is_json = file.suffix.lower() in JSON
     if is_json and source.format not in _READERS:
         raise InputError(
@@ -81,6 +76,14 @@ def read_answers(
                 raise InputError(f"{file.name} has two answers to row {row}, {both}; delete one of them")
         answers = {int(row): answer for row, answer in filled.items()}
     return _checked(answers, file, samples, kind)
+
+
+def _of_review(file: Path) -> dict[int, NewLabel]:
+    if not file.exists():
+        raise InputError(f"{file.parent} has no answers of `anml review`; pass a file with the answers")
+    last = {entry["row"]: entry for entry in read_log(file)}
+    answered = {row: entry for row, entry in last.items() if entry["label"] is not None}
+    return {row: NewLabel(entry["label"], entry["by"]) for row, entry in answered.items()}
 
 
 def _checked(
