@@ -12,10 +12,10 @@ def crowd(items: int = 200, per: int = 4, people: int = 12, seed: int = 0) -> tu
     """Two of the people are bad, the last guesses in the second half of the year; and predictions."""
     rng = np.random.default_rng(seed)
     truth, item = rng.integers(0, 3, items), np.repeat(np.arange(items), per)
-    who = np.concatenate([rng.permutation(people)[:per] for _ in range(items)])
+    contributor = np.concatenate([rng.permutation(people)[:per] for _ in range(items)])
     day, n = rng.integers(0, 330, len(item)), len(item)
-    skill = np.r_[0.05, 0.35, np.linspace(0.8, 0.97, people - 2)][who]
-    skill = np.where((who == people - 1) & (day > 165), 1 / 3, skill)
+    skill = np.r_[0.05, 0.35, np.linspace(0.8, 0.97, people - 2)][contributor]
+    skill = np.where((contributor == people - 1) & (day > 165), 1 / 3, skill)
     right = rng.uniform(size=n) < skill
     y = np.where(right, truth[item], (truth[item] + rng.integers(1, 3, n)) % 3)
     p = np.full((items, 3), 0.15)
@@ -25,7 +25,7 @@ def crowd(items: int = 200, per: int = 4, people: int = 12, seed: int = 0) -> tu
         {
             "task": [f"t{at:04d}" for at in item],
             "label": [f"c{code}" for code in y],
-            "contributor": [f"p{code:02d}" for code in who],
+            "contributor": [f"p{code:02d}" for code in contributor],
             "verification": np.clip(np.where(right, 0.7, 0.4) + rng.normal(0, 0.15, n), 0, 1),
             "reputation": np.clip(skill + rng.normal(0, 0.1, n), 0, 1),
             "when": [f"2025-{1 + each // 28:02d}-{1 + each % 28:02d}" for each in day],
@@ -49,14 +49,14 @@ def written(frame: pl.DataFrame, folder: Path, rows: int) -> Path:
 def _pairs() -> pl.DataFrame:
     """Ten judges, of whom the first always takes the first."""
     rng = np.random.default_rng(0)
-    who, topic = np.repeat(np.arange(10), 40), rng.integers(0, 3, 400)
+    contributor, topic = np.repeat(np.arange(10), 40), rng.integers(0, 3, 400)
     first = rng.integers(0, 5, 400)
     second = (first + rng.integers(1, 5, 400)) % 5
     chosen = np.where(rng.random(400) < 1 / (1 + np.exp(1.5 * (second - first))), "first", "second")
     chosen = np.where(rng.random(400) < 0.1, "equal", chosen)
-    names = {"topic": topic, "first": first, "second": second, "judge": who}
+    names = {"topic": topic, "first": first, "second": second, "judge": contributor}
     shown = {name: [f"{name[0]}{at}" for at in codes] for name, codes in names.items()}
-    return pl.DataFrame(shown | {"choice": np.where(who == 0, "first", chosen)})
+    return pl.DataFrame(shown | {"choice": np.where(contributor == 0, "first", chosen)})
 
 
 def _marked(places: tuple[str, ...]) -> pl.DataFrame:
@@ -64,14 +64,14 @@ def _marked(places: tuple[str, ...]) -> pl.DataFrame:
     rng, made = np.random.default_rng(1), []
     for document in range(40):
         right = [(40 * k + int(rng.integers(0, 20)), int(rng.integers(0, 3))) for k in range(3)]
-        for who in range(6):
+        for contributor in range(6):
             for start, kind in right:
                 if rng.random() < 0.1:
                     continue
-                begin = int(rng.integers(0, 150)) if who == 5 else start + int(rng.random() < 0.1)
+                begin = int(rng.integers(0, 150)) if contributor == 5 else start + int(rng.random() < 0.1)
                 kind = int(rng.integers(0, 3)) if rng.random() < 0.1 else kind
                 size = (begin + 9,) if len(places) == 2 else (5, 12, 10)
-                made.append((f"d{document}", f"a{who}", f"k{kind}", begin, *size))
+                made.append((f"d{document}", f"a{contributor}", f"k{kind}", begin, *size))
     return pl.DataFrame(made, schema=["document", "annotator", "type", *places], orient="row")
 
 
@@ -80,12 +80,12 @@ def _graded(tags: bool) -> pl.DataFrame:
     rng, made = np.random.default_rng(2), []
     for thing in range(80):
         grade, own = int(rng.integers(1, 6)), rng.random(4) < 0.4
-        for who in range(7):
-            blind = who == 6
+        for contributor in range(7):
+            blind = contributor == 6
             mark = int(rng.integers(1, 6)) if blind else int(np.clip(grade + rng.integers(-1, 2), 1, 5))
             ticked = own ^ (rng.random(4) < (0.5 if blind else 0.08))
             sets = ";".join(name for name, on in zip("abcd", ticked, strict=True) if on)
-            made.append((f"i{thing}", f"w{who}", sets if tags else mark))
+            made.append((f"i{thing}", f"w{contributor}", sets if tags else mark))
     return pl.DataFrame(made, schema=["item", "worker", "tags" if tags else "grade"], orient="row")
 
 
@@ -99,11 +99,11 @@ SHAPED = {
 }
 
 
-def check_alike(found: pl.DataFrame, wanted: pl.DataFrame, atol: float) -> None:
+def check_alike(result: pl.DataFrame, wanted: pl.DataFrame, atol: float) -> None:
     """Assert that an engine and the in-memory audit agree: figures within `atol`, the rest exactly."""
     for name in wanted.columns:
         if wanted.schema[name] == pl.Float64:
-            one, two = (each[name].fill_null(-1).to_numpy() for each in (found, wanted))
+            one, two = (each[name].fill_null(-1).to_numpy() for each in (result, wanted))
             np.testing.assert_allclose(one, two, atol=atol, err_msg=name)
         else:
-            assert found[name].to_list() == wanted[name].to_list(), name
+            assert result[name].to_list() == wanted[name].to_list(), name

@@ -18,8 +18,8 @@ def explicit_gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor, loss
         out = torch.func.functional_call(module, p, (sample.unsqueeze(0),))
         return loss(out, target.unsqueeze(0))
 
-    found = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))(params, x, y)
-    return torch.cat([g.flatten(1) for g in found.values()], dim=1)
+    result = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))(params, x, y)
+    return torch.cat([g.flatten(1) for g in result.values()], dim=1)
 
 
 def distances(factors: Factors) -> torch.Tensor:

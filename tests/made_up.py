@@ -19,17 +19,17 @@ def consortium(rows: int = 120, seed: int = 0) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     right = rng.integers(0, 2, rows)
     x = rng.normal(size=(rows, 3)) + 2.5 * right[:, None]
-    who = np.resize(list(WRONG), rows)
-    label = np.where(rng.uniform(size=rows) < [WRONG[name] for name in who], 1 - right, right)
+    contributor = np.resize(list(WRONG), rows)
+    label = np.where(rng.uniform(size=rows) < [WRONG[name] for name in contributor], 1 - right, right)
     return pl.DataFrame(
         {
             "width": x[:, 0],
             "height": x[:, 1],
             "depth": x[:, 2],
             "label": np.array(["no", "yes"])[label].tolist(),
-            "contributor": who.tolist(),
-            "verification": [VERIFIED[name] for name in who],
-            "reputation": [REPUTED[name] for name in who],
+            "contributor": contributor.tolist(),
+            "verification": [VERIFIED[name] for name in contributor],
+            "reputation": [REPUTED[name] for name in contributor],
             "labeled_at": [f"{2020 + at % 6}-03-01" for at in range(rows)],
         }
     )
@@ -39,8 +39,8 @@ def two_weeks(place: Path) -> Path:
     """A folder with runs of two weeks of one consortium: dan lies in the second, and not in the first."""
     import anml
 
-    seen = pl.when(pl.col("width") + pl.col("height") + pl.col("depth") > 3.75).then(pl.lit("yes"))
-    honest = pl.when(pl.col("contributor") == "dan").then(seen.otherwise(pl.lit("no"))).otherwise("label")
+    inputs = pl.when(pl.col("width") + pl.col("height") + pl.col("depth") > 3.75).then(pl.lit("yes"))
+    honest = pl.when(pl.col("contributor") == "dan").then(inputs.otherwise(pl.lit("no"))).otherwise("label")
     weeks = {"one": consortium(160).with_columns(label=honest), "two": consortium(160, seed=5)}
     for name, frame in weeks.items():
         frame.write_csv(place / f"{name}.csv")
@@ -52,10 +52,10 @@ def measurements(rows: int = 120, seed: int = 0) -> pl.DataFrame:
     """The same people measuring a quantity; the last of them is far off."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 2))
-    who = np.resize(list(WRONG), rows)
-    off = np.where((who == "dan") & (rng.uniform(size=rows) < 0.8), 8.0, 0.0)
+    contributor = np.resize(list(WRONG), rows)
+    off = np.where((contributor == "dan") & (rng.uniform(size=rows) < 0.8), 8.0, 0.0)
     dose = 3 * x[:, 0] - x[:, 1] + 0.1 * rng.normal(size=rows) + off
-    return pl.DataFrame({"mass": x[:, 0], "age": x[:, 1], "dose": dose, "contributor": who.tolist()})
+    return pl.DataFrame({"mass": x[:, 0], "age": x[:, 1], "dose": dose, "contributor": contributor.tolist()})
 
 
 def reviews(rows: int = 120, seed: int = 0) -> pl.DataFrame:
@@ -68,10 +68,10 @@ def reviews(rows: int = 120, seed: int = 0) -> pl.DataFrame:
         f"day {at}: the {rng.choice(words[mood])} {rng.choice(places)} was {rng.choice(words[mood])}"
         for at, mood in enumerate(right)
     ]
-    who = np.resize(list(WRONG), rows)
-    turned = (who == "dan") & (rng.uniform(size=rows) < 0.8)
+    contributor = np.resize(list(WRONG), rows)
+    turned = (contributor == "dan") & (rng.uniform(size=rows) < 0.8)
     label = np.where(turned, np.where(right == "good", "bad", "good"), right)
-    return pl.DataFrame({"text": texts, "label": label.tolist(), "annotator": who.tolist()})
+    return pl.DataFrame({"text": texts, "label": label.tolist(), "annotator": contributor.tolist()})
 
 
 SHAPES = ("circle", "square", "triangle", "cross", "ring")
@@ -83,14 +83,17 @@ def pictures(folder: Path, seed: int = 0, count: int = 200) -> tuple[pl.DataFram
     rng = np.random.default_rng(seed)
     shape = rng.integers(0, len(SHAPES), count)
     shares, errors = np.array([(member.share, member.wrong) for member in MEMBERS]).T
-    who = rng.choice(len(MEMBERS), size=count, p=shares / shares.sum())
-    wrong = rng.uniform(size=count) < errors[who]
+    contributor = rng.choice(len(MEMBERS), size=count, p=shares / shares.sum())
+    wrong = rng.uniform(size=count) < errors[contributor]
     labels = np.where(wrong, (shape + rng.integers(1, len(SHAPES), count)) % len(SHAPES), shape)
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     names = [f"{FOLDER}/{at:04d}.png" for at in range(count)]
     for name, kind in zip(names, shape, strict=True):
         drawn(SHAPES[kind], rng).save(folder / name)
-    given = {"label": [SHAPES[label] for label in labels], "contributor": [MEMBERS[i].name for i in who]}
+    given = {
+        "label": [SHAPES[label] for label in labels],
+        "contributor": [MEMBERS[i].name for i in contributor],
+    }
     return pl.DataFrame({"image": names, **given}), wrong
 
 

@@ -22,7 +22,7 @@ def near(one: float, other: float, *, share: float = SHARE, units: float = UNITS
 def says(text: str, line: str, *, share: float = SHARE, units: float = UNITS) -> bool:
     """True if a text contains a line, ignoring line breaks, with each figure near the quoted one."""
     words = [re.escape(part) for part in FIGURE.split(" ".join(line.split()))]
-    quoted = [_value(found) for found in FIGURE.findall(line)]
+    quoted = [_value(each) for each in FIGURE.findall(line)]
     pattern = re.compile(rf"({FIGURE.pattern})".join(words))
     return any(
         all(near(_value(a), b, share=share, units=units) for a, b in zip(match.groups(), quoted, strict=True))
@@ -38,7 +38,7 @@ def alike(one: Any, other: Any, share: float = 1e-2) -> bool:
         return len(one) == len(other) and all(alike(a, b, share) for a, b in zip(one, other, strict=True))
     if isinstance(one, str) and isinstance(other, str):
         one, other = (ROUNDED.sub(r"= \1, difference 0", text) for text in (one, other))
-        figures = [[_value(found) for found in FIGURE.findall(text)] for text in (one, other)]
+        figures = [[_value(each) for each in FIGURE.findall(text)] for text in (one, other)]
         return FIGURE.split(one) == FIGURE.split(other) and alike(*figures, share)
     if isinstance(one, float) or isinstance(other, float):
         return type(one) is type(other) and near(one, other, share=share, units=1e-9)

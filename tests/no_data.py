@@ -44,10 +44,10 @@ def _is_stray(path: PurePosixPath) -> bool:
 def main() -> None:
     """Exit with 1 where there are any."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent
-    found = strays(folder)
-    for name in found:
+    result = strays(folder)
+    for name in result:
         print(f"{name} is data: it does not belong into the repository", file=sys.stderr)
-    raise SystemExit(bool(found))
+    raise SystemExit(bool(result))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ def audited(
     chosen = recipe_of(recipe)
     weighting = compute_sample_weights(signals, chosen)
     p_correct = np.clip(rng.normal(np.where(wrong, 0.05, 0.95), 0.03), 0, 1)
-    who = np.array(names, dtype=object)[codes] if people else np.array(["(all)"] * n, dtype=object)
-    frame = {"row": np.arange(n), "contributor": who.tolist()}
+    contributor = np.array(names, dtype=object)[codes] if people else np.array(["(all)"] * n, dtype=object)
+    frame = {"row": np.arange(n), "contributor": contributor.tolist()}
     kinds = [f"kind {i}" for i in range(classes)] if task == "classification" else []
     if kinds:
         truth = rng.integers(0, classes, n)
@@ -114,12 +114,12 @@ def _contributors(samples, signals, weighting, codes, names, p_correct, people):
     # Of two labels guessing gets a half.
     kappa = [2 * share - 1 for share in (quality, low, high)]
     settled_by = 5 * np.array([word == INCONCLUSIVE for word in verdict])
-    believed = ContributorEstimates(
+    estimates = ContributorEstimates(
         verdict, quality, low, high, *kappa, np.full(people, 0.9), good, rows - good, settled_by, 0.002
     )
-    found = contributor_summary(signals, weighting, codes, names, believed)
+    result = contributor_summary(signals, weighting, codes, names, estimates)
     agreement = samples.group_by("contributor").agg(
         model_agreement=(pl.col("label") == pl.col("predicted_label")).mean()
     )
-    frame = pl.DataFrame(found).with_columns(**estimate_columns(believed))
+    frame = pl.DataFrame(result).with_columns(**estimate_columns(estimates))
     return frame.join(agreement, on="contributor").sort("accuracy", "contributor")

@@ -98,7 +98,7 @@ def test_settings_may_be_objects_names_or_dicts():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"recipe": "krumm"}, "did you mean 'krum'"),
         ({"recipe": {"taus": 1}}, "unknown recipe setting 'taus'"),
@@ -111,8 +111,8 @@ def test_settings_may_be_objects_names_or_dicts():
         ({"evaluate": 5}, "test data must be a path or a pandas, polars or Arrow table, got int"),
     ],
 )
-def test_wrong_settings_are_one_sentence(wrong, said):
-    with pytest.raises(anml.AnmlError, match=said):
+def test_wrong_settings_are_one_sentence(wrong, message):
+    with pytest.raises(anml.AnmlError, match=message):
         anml.audit(consortium(40), **wrong)
 
 
@@ -142,13 +142,13 @@ BAD_ARGUMENTS = {
 
 @pytest.mark.parametrize("name", BAD_ARGUMENTS)
 def test_an_argument_of_the_wrong_kind_is_one_sentence(name):
-    values, said = BAD_ARGUMENTS[name]
+    values, message = BAD_ARGUMENTS[name]
     for value in values:
         outer, _, inner = name.partition(".")
         given = {outer: {inner: value} if inner else value}
         with pytest.raises(AnmlError) as refused:
             anml.audit(consortium(), evaluate=False, **given)
-        assert said in str(refused.value)
+        assert message in str(refused.value)
         assert "\n" not in str(refused.value)
 
 

@@ -53,18 +53,18 @@ def code(path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def repeated(files: dict[str, list[str]], most: int = MOST_TWICE) -> dict[tuple[str, str], str]:
+def repeated(files: dict[str, list[str]], limit: int = MOST_TWICE) -> dict[tuple[str, str], str]:
     """Pairs of files that share more lines in a row than `most`, and the first lines that they share."""
     places = defaultdict(list)
     for name, lines in files.items():
-        for start in range(len(lines) - most):
-            places[tuple(lines[start : start + most + 1])].append((name, start))
+        for start in range(len(lines) - limit):
+            places[tuple(lines[start : start + limit + 1])].append((name, start))
     return {
         (one, other): run[0]
-        for run, found in places.items()
-        for number, (one, first) in enumerate(found)
-        for other, second in found[number + 1 :]
-        if one != other or second - first > most
+        for run, result in places.items()
+        for number, (one, first) in enumerate(result)
+        for other, second in result[number + 1 :]
+        if one != other or second - first > limit
     }
 
 
@@ -73,7 +73,7 @@ def clashes(tree: ast.Module) -> list[str]:
 
     Python 3.12 runs both in the function itself, and finds the second unbound.
     """
-    found = []
+    results = []
     named = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     made = (ast.ListComp, ast.SetComp, ast.DictComp)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -88,31 +88,31 @@ def clashes(tree: ast.Module) -> list[str]:
         for part in parts:
             own = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             asked = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
-            found += sorted((asked - own) & bound & named)
-    return found
+            results += sorted((asked - own) & bound & named)
+    return results
 
 
 def test_no_comprehension_takes_the_name_of_another_for_a_function():
     wrong = "def f(): return 1\ndef g(x): a = [f for f in x]; return [f() for _ in a]"
     assert clashes(ast.parse(wrong)) == ["f"]
     assert clashes(ast.parse(wrong.replace("f for f", "y for y"))) == []
-    found = {path.name: clashes(parsed(path)) for path in modules()}
-    assert {name: names for name, names in found.items() if names} == {}
+    result = {path.name: clashes(parsed(path)) for path in modules()}
+    assert {name: names for name, names in result.items() if names} == {}
 
 
-@pytest.mark.parametrize(("folders", "least"), [(SOURCES, 350), ((ROOT / "tests",), 300)])
-def test_no_six_lines_stand_twice(folders, least):
+@pytest.mark.parametrize(("folders", "minimum"), [(SOURCES, 350), ((ROOT / "tests",), 300)])
+def test_no_six_lines_stand_twice(folders, minimum):
     paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
     files = {str(path.relative_to(ROOT)): code(path) for path in paths}
-    assert len(files) > least
-    found = {pair: line for pair, line in repeated(files).items() if pair not in TWICE}
-    assert not found
+    assert len(files) > minimum
+    result = {pair: line for pair, line in repeated(files).items() if pair not in TWICE}
+    assert not result
 
 
-@pytest.mark.parametrize(("shared", "found"), [(5, set()), (6, {("a.py", "b.py")})])
-def test_six_lines_in_a_row_are_seen(shared, found):
+@pytest.mark.parametrize(("shared", "result"), [(5, set()), (6, {("a.py", "b.py")})])
+def test_six_lines_in_a_row_are_seen(shared, result):
     same = [f"line {number}" for number in range(shared)]
-    assert set(repeated({"a.py": ["one", *same], "b.py": [*same, "other"]})) == found
+    assert set(repeated({"a.py": ["one", *same], "b.py": [*same, "other"]})) == result
 
 
 def test_lines_that_overlap_themselves_are_no_copy():
@@ -138,7 +138,9 @@ def test_no_class_name_stands_in_two_packages():
     packages = defaultdict(set)
     for package, node in defined(ast.ClassDef):
         packages[node.name].add(package)
-    assert {name: found for name, found in packages.items() if len(found) > 1 and name not in SAME_NAME} == {}
+    assert {
+        name: result for name, result in packages.items() if len(result) > 1 and name not in SAME_NAME
+    } == {}
     assert all(len(packages[name]) > 1 for name in SAME_NAME)
 
 

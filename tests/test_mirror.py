@@ -20,23 +20,23 @@ LEAST = 0.84
 
 def modules() -> list[Path]:
     """Modules by the place that tests mirror; programs written for outsiders are left out."""
-    found = (
+    result = (
         place / path.relative_to(source)
         for source, place in SOURCES.items()
         for path in source.rglob("*.py")
         if path.name not in ("__init__.py", "__main__.py")
     )
-    return sorted(path for path in found if "templates" not in path.parts)
+    return sorted(path for path in result if "templates" not in path.parts)
 
 
 def mirrors(module: Path) -> set[Path]:
     """Possible test files of a module: in its folder, or above it with the folder names as prefix."""
     folders = module.parent.parts
-    found = {Path(*folders, f"test_{name}_{module.name}") for name in (*folders, "_".join(folders))}
+    results = {Path(*folders, f"test_{name}_{module.name}") for name in (*folders, "_".join(folders))}
     for depth in range(len(folders) + 1):
         before = "".join(f"{name}_" for name in folders[depth:])
-        found.add(Path(*folders[:depth], f"test_{before}{module.name}"))
-    return found
+        results.add(Path(*folders[:depth], f"test_{before}{module.name}"))
+    return results
 
 
 def mirrored(module: Path) -> bool:

@@ -72,8 +72,8 @@ def test_submodules_export_their_names(module):
     for name in package.__all__:
         if name in OPTIONAL:
             pytest.importorskip(OPTIONAL[name])
-        found = getattr(package, name)
-        assert not callable(found) or found.__doc__
+        result = getattr(package, name)
+        assert not callable(result) or result.__doc__
 
 
 def test_names_that_equal_a_module_are_functions_whatever_was_imported_first():

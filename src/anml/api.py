@@ -175,8 +175,8 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record of the run with its contributors, as `anml audit --json` prints it."""
-        found = self.contributors if self._result is None else self._result.contributors
-        return {**self._record, "contributors": found.to_dicts()}
+        result = self.contributors if self._result is None else self._result.contributors
+        return {**self._record, "contributors": result.to_dicts()}
 
     def _queue(self, n: int | None) -> Any:
         from anml.pipeline.review_queue import build_queue, queue_input_from_result, queue_input_from_run
@@ -505,8 +505,8 @@ def contributor_values(
     )  # fmt: skip
     place = None if run is None else Path(run)
     with progress_shown(progress) as report:
-        found = compute_values(data, request, test=test, run=place, progress=report)
-    return ContributorValues(found, None if isinstance(data, str | Path) else data)
+        result = compute_values(data, request, test=test, run=place, progress=report)
+    return ContributorValues(result, None if isinstance(data, str | Path) else data)
 
 
 def load_run(folder: str | Path) -> Audit:

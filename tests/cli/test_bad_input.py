@@ -79,18 +79,18 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_file_that_cannot_be_read(name, refused, tmp_path):
-    content, said = BAD_FILES[name]
+    content, message = BAD_FILES[name]
     if content == "folder":
         (tmp_path / name).mkdir()
     elif content is not None:
         (tmp_path / name).write_bytes(content)
-    assert said in refused("audit", tmp_path / name, "--out", tmp_path / "out")
+    assert message in refused("audit", tmp_path / name, "--out", tmp_path / "out")
 
 
 def test_current_folder_as_the_table(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = refused("audit", ".")
-    assert said.startswith("data file '.' is a folder; a CSV, TSV or Parquet file is needed")
+    message = refused("audit", ".")
+    assert message.startswith("data file '.' is a folder; a CSV, TSV or Parquet file is needed")
 
 
 BAD_TABLES = {
@@ -146,9 +146,9 @@ BAD_TABLES = {
 
 @pytest.mark.parametrize("case", BAD_TABLES)
 def test_table_that_cannot_be_used(case, refused, table, tmp_path):
-    change, options, said = BAD_TABLES[case]
+    change, options, message = BAD_TABLES[case]
     path = table(consortium().with_columns(change))
-    assert said in refused("audit", path, "--out", tmp_path / "out", *options)
+    assert message in refused("audit", path, "--out", tmp_path / "out", *options)
 
 
 BAD_OPTIONS = {
@@ -180,8 +180,8 @@ BAD_OPTIONS = {
 
 @pytest.mark.parametrize("options", BAD_OPTIONS)
 def test_option_that_is_not_allowed(options, refused, table, tmp_path):
-    said = refused("audit", table(), "--out", tmp_path / "out", *options.split())
-    assert BAD_OPTIONS[options] in said
+    message = refused("audit", table(), "--out", tmp_path / "out", *options.split())
+    assert BAD_OPTIONS[options] in message
 
 
 @pytest.mark.parametrize("options", [["--seed", "x"], ["--bogus"]])
@@ -222,8 +222,8 @@ def test_model_for_the_wrong_task_is_refused_before_the_work(refused, table, tmp
         "unknown model for classification 'ridge'; allowed: mlp, logistic"
     )
     numbers = table(measurements(), "numbers.csv")
-    said = refused("train", numbers, "--label", "dose", "--model", "logistic", *out)
-    assert said == "unknown model for regression 'logistic'; allowed: mlp, ridge"
+    message = refused("train", numbers, "--label", "dose", "--model", "logistic", *out)
+    assert message == "unknown model for regression 'logistic'; allowed: mlp, ridge"
     assert "unknown model 'forest'; allowed: logistic, mlp, ridge" in refused(
         "train", table(), "--model", "forest", *out
     )
@@ -235,8 +235,8 @@ def test_a_folder_that_no_disk_takes(refused, table):
 
 def test_labels_too_large_to_tell_a_spread(refused, table):
     numbers = measurements().with_columns(dose=pl.when(FIRST).then(-1e308).otherwise("dose"))
-    said = refused("audit", table(numbers), "--label", "dose")
-    assert said == "column 'dose' has labels beyond 1e+150, as -1e+308; scale them"
+    message = refused("audit", table(numbers), "--label", "dose")
+    assert message == "column 'dose' has labels beyond 1e+150, as -1e+308; scale them"
 
 
 BAD_TESTS = {
@@ -255,9 +255,9 @@ BAD_TESTS = {
 
 @pytest.mark.parametrize("case", BAD_TESTS)
 def test_test_data_that_does_not_match(case, refused, table, tmp_path):
-    change, said = BAD_TESTS[case]
+    change, message = BAD_TESTS[case]
     test = table(consortium().select(change), "test.csv")
-    assert said in refused("audit", table(), "--test", test, "--out", tmp_path / "out")
+    assert message in refused("audit", table(), "--test", test, "--out", tmp_path / "out")
 
 
 @pytest.fixture(scope="module")
@@ -268,8 +268,8 @@ def trained(tmp_path_factory):
     from anml.pipeline.write import write_run
 
     folder = tmp_path_factory.mktemp("trained") / "run"
-    found = train_table(consortium(), Request(evaluate=False), model="logistic")
-    write_run(folder, found.audited, "train", lambda draft: found.save(draft / "model"))
+    result = train_table(consortium(), Request(evaluate=False), model="logistic")
+    write_run(folder, result.audited, "train", lambda draft: result.save(draft / "model"))
     return folder
 
 
@@ -289,8 +289,8 @@ def test_predict_with_a_corrupt_model(name, content, trained, refused, table, tm
     broken.unlink()
     if content is not None:
         broken.write_bytes(content)
-    said = refused("predict", run, table(), "--out", tmp_path / "predicted.csv")
-    assert "cannot be read" in said if content is not None else f"{name} is missing" in said
+    message = refused("predict", run, table(), "--out", tmp_path / "predicted.csv")
+    assert "cannot be read" in message if content is not None else f"{name} is missing" in message
 
 
 def test_predict_on_a_table_that_does_not_match(trained, refused, table):
@@ -344,13 +344,13 @@ WORKS_AND_SAYS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", WORKS_AND_SAYS)
 def test_input_that_works_is_counted_and_said(case, anml, table):
-    change, options, said = WORKS_AND_SAYS[case]
+    change, options, message = WORKS_AND_SAYS[case]
     path = table(consortium().with_columns(change), "data.parquet")
     ran = anml("audit", path, "--set", "evaluate=false", "--json", *options)
     assert (ran.code, ran.err) == (0, "")
-    found = json.loads(ran.out)
-    assert found["warnings"] == [said]
-    assert found["rows"] == (115 if case == "labels partly missing" else 120)
+    result = json.loads(ran.out)
+    assert result["warnings"] == [message]
+    assert result["rows"] == (115 if case == "labels partly missing" else 120)
 
 
 def test_future_dates_have_no_age(anml, table, tmp_path):
@@ -373,10 +373,10 @@ def test_one_contributor_makes_a_report_that_says_so(anml, table, tmp_path):
 def test_no_contributor_at_all_still_weighs_rows(anml, table):
     path = table(consortium().select("width", "height", "depth", "label"))
     ran = anml("audit", path, "--set", "evaluate=false", "--json")
-    found = json.loads(ran.out)
+    result = json.loads(ran.out)
     assert ran.code == 0
-    assert found["contributors"] == []
-    assert found["signals_used"] == ["q"]
+    assert result["contributors"] == []
+    assert result["signals_used"] == ["q"]
 
 
 def test_one_row_of_test_data_has_no_interval_and_still_works(anml, table, tmp_path):

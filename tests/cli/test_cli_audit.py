@@ -68,9 +68,9 @@ def test_embeddings_and_known(anml, data, tmp_path, known):
     ]
     ran = anml("audit", data, *options)
     assert ran.code == 0
-    found = json.loads(ran.out)
-    assert found["schema"]["true_label"] == "right"
-    assert found["schema"]["features"] == []
+    result = json.loads(ran.out)
+    assert result["schema"]["true_label"] == "right"
+    assert result["schema"]["features"] == []
     assert known[0].wrong.sum() == 30
 
 
@@ -136,10 +136,10 @@ def test_test_labels_of_an_export_are_not_refused_as_ignored(anml, tmp_path):
         "--json",
     )
     assert ran.code == 0, ran.err
-    found = json.loads(ran.out)
-    assert (found["schema"]["test_label"], found["schema"]["true_label"]) == ("truth", None)
-    assert found["test_label_check"]["n_correct"] == found["test_label_check"]["n_wrong"] == 1
-    assert found["schema"]["features"] == ["text"]
+    result = json.loads(ran.out)
+    assert (result["schema"]["test_label"], result["schema"]["true_label"]) == ("truth", None)
+    assert result["test_label_check"]["n_correct"] == result["test_label_check"]["n_wrong"] == 1
+    assert result["schema"]["features"] == ["text"]
 
 
 def test_samples_of_a_pandas_frame_keep_its_index():

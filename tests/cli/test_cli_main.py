@@ -115,19 +115,19 @@ def test_audit_twice_in_processes_of_their_own(tmp_path):
 
 
 def _check_json(text):
-    found = json.loads(text)
+    result = json.loads(text)
     assert text.startswith("{")
     assert text.endswith("}\n")
-    assert found["rows"] == 120
-    assert 0 < found["kept"] <= 120
-    assert found["recipe"]["name"] in RECIPES
-    assert {"branch", "rho_c"} <= found["gate"].keys()
-    assert found["contributors"][0]["contributor"] == "dan"
-    for row in found["contributors"]:
+    assert result["rows"] == 120
+    assert 0 < result["kept"] <= 120
+    assert result["recipe"]["name"] in RECIPES
+    assert {"branch", "rho_c"} <= result["gate"].keys()
+    assert result["contributors"][0]["contributor"] == "dan"
+    for row in result["contributors"]:
         assert {"contributor", "rows", "kept", "accuracy", "weight_share"} <= row.keys()
-    assert sum(row["rows"] for row in found["contributors"]) == 120
-    assert sum(row["kept"] for row in found["contributors"]) == found["kept"]
-    assert sum(row["weight_share"] for row in found["contributors"]) == pytest.approx(1)
+    assert sum(row["rows"] for row in result["contributors"]) == 120
+    assert sum(row["kept"] for row in result["contributors"]) == result["kept"]
+    assert sum(row["weight_share"] for row in result["contributors"]) == pytest.approx(1)
 
 
 def test_bad_input_in_a_process_of_its_own(tmp_path):
@@ -137,8 +137,8 @@ def test_bad_input_in_a_process_of_its_own(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout) == (2, "")
-    said = [line for line in ran.stderr.splitlines() if not line.startswith("import time:")]
-    assert said == ["error: data file 'no.csv' does not exist in folder '.'"]
+    messages = [line for line in ran.stderr.splitlines() if not line.startswith("import time:")]
+    assert messages == ["error: data file 'no.csv' does not exist in folder '.'"]
     loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
     assert "polars" in loaded
     assert not (HEAVY - {"polars", "rich.progress"}) & loaded
@@ -289,13 +289,13 @@ def test_nothing_is_written_without_out(anml, data, tmp_path, monkeypatch):
 
 
 def test_recipe_keeps_its_name_when_the_share_is_given(anml, data):
-    found = json.loads(
+    result = json.loads(
         anml(
             "audit", data, "--set", "evaluate=false", "--json", "--recipe", "krum", "--set", "recipe.keep=0.5"
         ).out
     )
-    assert (found["recipe"]["name"], found["recipe"]["keep"]) == ("krum", 0.5)
-    assert found["kept"] == 60
+    assert (result["recipe"]["name"], result["recipe"]["keep"]) == ("krum", 0.5)
+    assert result["kept"] == 60
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -315,8 +315,8 @@ def test_every_recipe_runs(recipe, anml, data):
     ],
 )
 def test_options_reach_the_record(options, anml, data):
-    found = json.loads(anml("audit", data, "--set", "evaluate=false", "--json", *options.split()).out)
-    recipe = found["recipe"]
+    result = json.loads(anml("audit", data, "--set", "evaluate=false", "--json", *options.split()).out)
+    recipe = result["recipe"]
     values = {
         "recipe.profile": recipe["profile"]["epochs"] == 200,
         "recipe.profile.method": recipe["profile"]["method"] == "loss",

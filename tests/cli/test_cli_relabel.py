@@ -52,8 +52,8 @@ def test_a_second_report_shows_the_texts_as_the_first_does(anml, tmp_path):
     truth = ["good", "bad"] * 60
     label = ["good" if i % 9 == 0 else each for i, each in enumerate(truth)]
     texts = [words[each].format(i) for i, each in enumerate(truth)]
-    who = [f"p{i % 4}" for i in range(120)]
-    pl.DataFrame({"text": texts, "label": label, "annotator": who}).write_csv(tmp_path / "data.csv")
+    contributor = [f"p{i % 4}" for i in range(120)]
+    pl.DataFrame({"text": texts, "label": label, "annotator": contributor}).write_csv(tmp_path / "data.csv")
     package.audit(tmp_path / "data.csv", evaluate=False).save(tmp_path / "run")
     first = anml("relabel", tmp_path / "run", "--top", 2, "--out", tmp_path / "look.csv")
     assert first.code == 0, first.err
@@ -66,10 +66,10 @@ def test_a_second_report_shows_the_texts_as_the_first_does(anml, tmp_path):
 
 
 def test_json_has_the_rows(anml, folder):
-    found = json.loads(anml("relabel", folder / "run", "--top", 3, "--json").out)
-    assert found["n_items"] == len(found["rows"]) == 3
-    assert found["rows"][0]["suggested_label"] != found["rows"][0]["label"]
-    assert found["expected_wrong_labels"] >= sum(row["p_label_wrong"] for row in found["rows"])
+    result = json.loads(anml("relabel", folder / "run", "--top", 3, "--json").out)
+    assert result["n_items"] == len(result["rows"]) == 3
+    assert result["rows"][0]["suggested_label"] != result["rows"][0]["label"]
+    assert result["expected_wrong_labels"] >= sum(row["p_label_wrong"] for row in result["rows"])
 
 
 def test_python_writes_the_same_file_from_a_run_and_from_an_audit(anml, folder, tmp_path):
@@ -200,7 +200,7 @@ def test_labels_that_nobody_gave_are_listed_and_refused_unless_allowed(anml, fol
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--top", "0"), "top must be at least 1, got 0"),
         (("--format", "xml"), "unknown format 'xml'"),
@@ -212,25 +212,25 @@ def test_labels_that_nobody_gave_are_listed_and_refused_unless_allowed(anml, fol
         (("--out", "tasks.json"), "the list of data.csv is a table; the output must end in .csv"),
     ],
 )
-def test_what_is_refused_is_one_sentence(options, said, anml, folder):
+def test_what_is_refused_is_one_sentence(options, message, anml, folder):
     ran = anml("relabel", folder / "run", *options)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
-    assert said in ran.err
+    assert message in ran.err
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "message"),
     [
         ("none.csv", "none.csv' does not exist"),
         ("none.json", "is JSON, but the data of this run are not an export"),
     ],
 )
-def test_answers_that_cannot_be_applied_are_one_sentence(answers, said, anml, folder):
+def test_answers_that_cannot_be_applied_are_one_sentence(answers, message, anml, folder):
     ran = anml("apply", folder / "run", answers)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_a_folder_that_is_no_run_and_a_table_that_was_changed_are_refused(anml, folder, tmp_path):
@@ -285,14 +285,16 @@ def test_every_command_that_takes_a_run_takes_the_latest(command, request, tmp_p
     assert "no run folder found in" in ran.err
 
 
-@pytest.mark.parametrize(("changed", "left", "said"), [(12, 17.0, True), (12, 9.0, False), (7, 17.0, False)])
-def test_more_wrong_labels_after_a_round_are_explained(changed, left, said):
+@pytest.mark.parametrize(
+    ("changed", "left", "message"), [(12, 17.0, True), (12, 9.0, False), (7, 17.0, False)]
+)
+def test_more_wrong_labels_after_a_round_are_explained(changed, left, message):
     """Answers that found more wrong than expected raise what is expected of the rest."""
     last = {"n_answers": 22, "n_changed": changed, "expected_changed": 7.0,
             "expected_wrong_before": 13.0, "expected_wrong_after": left}  # fmt: skip
     assert (
         "The error rate was higher than estimated" in result_sentence(SimpleNamespace(rounds=[last]))
-    ) == said
+    ) == message
 
 
 def test_the_version_and_completion(anml, monkeypatch):

@@ -13,9 +13,9 @@ from anml.report.tasks import split_text
 from anml.signals.freshness import Decay
 
 
-@pytest.mark.parametrize(("p", "said"), [(0.9999, ">99%"), (0.25, "25%"), (1e-9, "<1%")])
-def test_a_chance_is_never_certain(p, said):
-    assert format_probability(p) == said
+@pytest.mark.parametrize(("p", "message"), [(0.9999, ">99%"), (0.25, "25%"), (1e-9, "<1%")])
+def test_a_chance_is_never_certain(p, message):
+    assert format_probability(p) == message
 
 
 def test_names_are_read_from_commas():

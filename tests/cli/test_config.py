@@ -35,7 +35,7 @@ def test_keys_are_the_fields_of_the_objects():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "result"),
     [
         ("recipe.half_life=90d", {"recipe": {"half_life": "90d"}}),
         ("recipe.half_life=2", {"recipe": {"half_life": 2}}),
@@ -49,12 +49,12 @@ def test_keys_are_the_fields_of_the_objects():
         ("features=x,y", {"features": ["x", "y"]}),
     ],
 )
-def test_a_setting_is_put_in_its_place(text, found):
-    assert with_settings({}, [text]) == found
+def test_a_setting_is_put_in_its_place(text, result):
+    assert with_settings({}, [text]) == result
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("recipe.half_live=90d", "did you mean 'recipe.half_life'"),
         ("recipe.half_life", "--set takes KEY=VALUE"),
@@ -62,14 +62,14 @@ def test_a_setting_is_put_in_its_place(text, found):
         ("task.nested=perhaps", "task.nested must be true or false, got 'perhaps'"),
     ],
 )
-def test_a_setting_that_is_wrong_is_one_sentence(text, said):
-    with pytest.raises(AnmlError, match=said):
+def test_a_setting_that_is_wrong_is_one_sentence(text, message):
+    with pytest.raises(AnmlError, match=message):
         with_settings({}, [text])
 
 
 def test_columns_go_to_the_schema_or_to_the_task():
-    found = with_columns({}, ["time=created_at", "start=from", "choice=winner"], None)
-    assert found == {"schema": {"time": "created_at"}, "task": {"start": "from", "choice": "winner"}}
+    result = with_columns({}, ["time=created_at", "start=from", "choice=winner"], None)
+    assert result == {"schema": {"time": "created_at"}, "task": {"start": "from", "choice": "winner"}}
 
 
 @pytest.mark.parametrize("text", ["when=created_at", "time", "time="])

@@ -37,8 +37,8 @@ def test_papers_are_levels_that_exist(member):
 
 def test_test_labels_are_right_and_columns_are_the_same(tables):
     contributed, test = tables
-    beside = {"contributor", "verification", "reputation", "labeled_at"}
-    assert set(contributed.columns) - set(test.columns) == beside
+    extra = {"contributor", "verification", "reputation", "labeled_at"}
+    assert set(contributed.columns) - set(test.columns) == extra
     # 1,797 digits, three tenths of them to test on.
     assert (contributed.height, test.height) == (1_257, 540)
     assert test["label"].n_unique() == 10

@@ -34,8 +34,8 @@ def refused(tmp_path, table, *options):
     ],
 )
 def test_comparisons_that_cannot_be(tmp_path, changed, message):
-    said = refused(tmp_path, PAIRS | changed, "--task", "preferences", "--contributor", "judge")
-    assert message in said
+    text = refused(tmp_path, PAIRS | changed, "--task", "preferences", "--contributor", "judge")
+    assert message in text
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,16 @@ def test_gaps_are_said_and_no_row_is_lost(tmp_path):
         "1 row has no 'item': which item a row is of is needed"
     )
     (tmp_path / "seen.csv").write_text("document,annotator\nd,x\nd,y\n,z\n")
-    seen = "--set", f"task.assignments={tmp_path / 'seen.csv'}"
-    assert "lack a document or a contributor" in refused(tmp_path, MARKS, "--task", "spans", *seen)
+    inputs = "--set", f"task.assignments={tmp_path / 'seen.csv'}"
+    assert "lack a document or a contributor" in refused(tmp_path, MARKS, "--task", "spans", *inputs)
 
 
 def test_places_that_everybody_marked_are_judged_by_their_types(tmp_path):
     types = ["P", "P", "L", "P", "P", "L", "L", "L"]
     marks = [
-        (f"d{at}", who, 0, 4, kind if who != "z" else "P") for at, kind in enumerate(types) for who in "xyz"
+        (f"d{at}", contributor, 0, 4, kind if contributor != "z" else "P")
+        for at, kind in enumerate(types)
+        for contributor in "xyz"
     ]
     names = ["document", "annotator", "start", "end", "type"]
     pl.DataFrame(marks, schema=names, orient="row").write_csv(tmp_path / "data.csv")
@@ -106,16 +108,21 @@ def test_places_that_everybody_marked_are_judged_by_their_types(tmp_path):
         app, ["audit", str(tmp_path / "data.csv"), "--task", "spans", "--out", str(run)]
     )
     assert done.exit_code == 0
-    found = pl.read_csv(run / "spans.csv")
-    assert found["type"].to_list() == types
-    assert (found["p_present"] == 1).all()
+    result = pl.read_csv(run / "spans.csv")
+    assert result["type"].to_list() == types
+    assert (result["p_present"] == 1).all()
 
 
 def test_grades_and_nothing_else_go_into_a_table_and_come_back(tmp_path):
     # Two of three agree on most films, and all differ on every fifth.
-    grades = {who: [(item + (item % 5 == 0) * who) % 3 for item in range(30)] for who in range(3)}
+    grades = {
+        contributor: [(item + (item % 5 == 0) * contributor) % 3 for item in range(30)]
+        for contributor in range(3)
+    }
     rows = [
-        (f"i{item}", f"p{who}", grade) for who, given in grades.items() for item, grade in enumerate(given)
+        (f"i{item}", f"p{contributor}", grade)
+        for contributor, given in grades.items()
+        for item, grade in enumerate(given)
     ]
     pl.DataFrame(rows, schema=["item", "rater", "stars"], orient="row").write_csv(tmp_path / "stars.csv")
     named = ("--task", "ordinal", "--label", "stars", "--contributor", "rater")

@@ -13,12 +13,12 @@ BELIEFS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_si
 
 def test_by_hand():
     # Bins [0, 0.5) and [0.5, 1]: beliefs .2 .4 with one of two right, .6 .8 1 with two of three.
-    found = calibration_curve([0.2, 0.4, 0.6, 0.8, 1.0], [True, False, True, True, False], bins=2)
-    assert found.count.tolist() == [2, 3]
-    np.testing.assert_allclose(found.believed, [0.3, 0.8])
-    np.testing.assert_allclose(found.right, [1 / 2, 2 / 3])
-    assert found.error == pytest.approx((2 * 0.2 + 3 * (0.8 - 2 / 3)) / 5)
-    assert found.gap == pytest.approx((3.0 - 3) / 5)  # sum of beliefs less the number right
+    result = calibration_curve([0.2, 0.4, 0.6, 0.8, 1.0], [True, False, True, True, False], bins=2)
+    assert result.count.tolist() == [2, 3]
+    np.testing.assert_allclose(result.believed, [0.3, 0.8])
+    np.testing.assert_allclose(result.right, [1 / 2, 2 / 3])
+    assert result.error == pytest.approx((2 * 0.2 + 3 * (0.8 - 2 / 3)) / 5)
+    assert result.gap == pytest.approx((3.0 - 3) / 5)  # sum of beliefs less the number right
 
 
 def test_a_belief_on_the_border_belongs_above_and_one_in_the_last():
@@ -26,16 +26,16 @@ def test_a_belief_on_the_border_belongs_above_and_one_in_the_last():
 
 
 def test_empty_bins_are_left_out_of_what_is_told():
-    told = calibration_curve([0.95, 0.95], [True, False]).to_dict()
-    assert told["rows"] == 2
-    [bin_] = told["bins"]
+    known = calibration_curve([0.95, 0.95], [True, False]).to_dict()
+    assert known["rows"] == 2
+    [bin_] = known["bins"]
     assert (bin_["rows"], bin_["p_correct"], bin_["accuracy"]) == (2, 0.95, 0.5)
     assert bin_["accuracy_low"] < 0.5 < bin_["accuracy_high"]
 
 
 def test_sure_and_right_has_no_error():
-    found = calibration_curve([1.0, 0.0], [True, False])
-    assert found.error == found.gap == 0
+    result = calibration_curve([1.0, 0.0], [True, False])
+    assert result.error == result.gap == 0
 
 
 def test_trials_are_joined_label_by_label():
@@ -49,11 +49,11 @@ def test_trials_are_joined_label_by_label():
 
 
 def test_bins_fit_into_a_row_and_come_back():
-    found = calibration_curve([0.15, 0.95], [True, True])
-    back = from_columns({**to_columns(found), "accuracy": 70.0})
-    np.testing.assert_array_equal(back.count, found.count)
-    np.testing.assert_array_equal(back.right, found.right)
-    assert back.error == found.error
+    result = calibration_curve([0.15, 0.95], [True, True])
+    back = from_columns({**to_columns(result), "accuracy": 70.0})
+    np.testing.assert_array_equal(back.count, result.count)
+    np.testing.assert_array_equal(back.right, result.right)
+    assert back.error == result.error
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_ranking_is_undefined_where_nothing_is_wrong():
 @given(BELIEFS)
 def test_errors_lie_between_the_gap_and_one(pairs):
     belief, right = zip(*pairs, strict=True)
-    found = calibration_curve(list(belief), list(right))
-    assert found.count.sum() == len(pairs)
-    assert abs(found.gap) <= found.error + 1e-9 <= 1 + 2e-9
+    result = calibration_curve(list(belief), list(right))
+    assert result.count.sum() == len(pairs)
+    assert abs(result.gap) <= result.error + 1e-9 <= 1 + 2e-9
 
 
 @given(BELIEFS)
 def test_one_bin_sees_only_the_gap(pairs):
     belief, right = zip(*pairs, strict=True)
-    found = calibration_curve(list(belief), list(right), bins=1)
-    assert found.error == pytest.approx(abs(np.mean(belief) - np.mean(right)), abs=1e-9)
+    result = calibration_curve(list(belief), list(right), bins=1)
+    assert result.error == pytest.approx(abs(np.mean(belief) - np.mean(right)), abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,12 @@ def test_bytes_that_are_no_text_are_one_sentence(tmp_path_factory, data):
 
 def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
     (tmp_path / "file").write_text("keep me")
-    for path, said in (
+    for path, message in (
         (tmp_path, "it is a folder"),
         (tmp_path / "file" / "out.csv", "file is a file"),
         (tmp_path / ("x" * 300), "File name too long"),
     ):
-        with pytest.raises(InputError, match=f"cannot be written: .*{said}"):
+        with pytest.raises(InputError, match=f"cannot be written: .*{message}"):
             write_file(path, "x")
     check_writable(tmp_path / "new" / "folder" / "out.csv")
     assert not (tmp_path / "new").exists()

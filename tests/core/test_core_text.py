@@ -12,4 +12,4 @@ def test_a_number_with_its_noun():
 def test_names_beyond_the_most_are_counted():
     assert join_names(["ann"]) == "ann"
     assert join_names(["ann", "bob", "eve"]) == "ann, bob and eve"
-    assert join_names(["ann", "bob", "eve"], most=1) == "ann and 2 more"
+    assert join_names(["ann", "bob", "eve"], limit=1) == "ann and 2 more"

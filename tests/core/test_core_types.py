@@ -92,16 +92,16 @@ recipes = st.builds(
 class TestOnly:
     @pytest.mark.parametrize("name", SIGNALS)
     def test_each_signal_can_be_left_out(self, name):
-        found = Signals.of([0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8])
-        rest = found.only(tuple(other for other in SIGNALS if other != name))
+        result = Signals.of([0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8])
+        rest = result.only(tuple(other for other in SIGNALS if other != name))
         np.testing.assert_array_equal(getattr(rest, name), [1, 1])
         assert rest.given == set(SIGNALS) - {name}
         for other in rest.given:
-            np.testing.assert_array_equal(getattr(rest, other), getattr(found, other))
+            np.testing.assert_array_equal(getattr(rest, other), getattr(result, other))
 
     def test_what_is_known_beside_signals_stays(self):
-        found = Signals.of([0.1], contributor=["ann"], label_error_rate=0.2, p_correct=[0.9]).only(("q",))
-        assert (found.label_error_rate, found.p_correct.tolist(), found.contributor.tolist()) == (
+        result = Signals.of([0.1], contributor=["ann"], label_error_rate=0.2, p_correct=[0.9]).only(("q",))
+        assert (result.label_error_rate, result.p_correct.tolist(), result.contributor.tolist()) == (
             0.2,
             [0.9],
             ["ann"],
@@ -155,9 +155,9 @@ class TestWeighting:
     )
     def test_learners_weights_have_mean_one_over_what_is_kept(self, rows, select):
         w, kept = (np.array(part) for part in zip(*rows, strict=True))
-        found = Weighting(w, kept, self.gate(), Recipe(select=select)).sample_weight()
-        assert found.sum() == pytest.approx(kept.sum())
-        assert (found[~kept] == 0).all()
+        result = Weighting(w, kept, self.gate(), Recipe(select=select)).sample_weight()
+        assert result.sum() == pytest.approx(kept.sum())
+        assert (result[~kept] == 0).all()
 
     def test_equal_weights_unless_the_recipe_weighs(self):
         w, kept = np.array([0.1, 0.3, 0.6]), np.array([True, True, False])
@@ -168,13 +168,13 @@ class TestWeighting:
         np.testing.assert_allclose(by_weight.sample_weight(), [0.5, 1.5, 0])
 
     def test_a_gate_is_plain_values(self):
-        found = Gate("blend", "why", 0.5, 0.2, None).to_dict()
+        result = Gate("blend", "why", 0.5, 0.2, None).to_dict()
         plain = {"branch": "blend", "reason": "why", "rho_c": 0.5, "s_min": 0.2}
-        assert found == plain | {"label_error_rate": None}
+        assert result == plain | {"label_error_rate": None}
 
     def test_weights_of_very_old_samples_stay_in_proportion(self):
         """Freshness of 2^-1070 is a number still, and one over it is not."""
-        found = Weighting(
+        result = Weighting(
             np.array([2.0, 6.0]) * 2.0**-1070, np.ones(2, bool), self.gate(), Recipe(select="weight")
         )
-        np.testing.assert_allclose(found.sample_weight(), [0.5, 1.5])
+        np.testing.assert_allclose(result.sample_weight(), [0.5, 1.5])

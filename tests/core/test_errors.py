@@ -32,13 +32,13 @@ def test_the_drawn_tree_names_no_other():
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [(OSError(2, "No such file"), "x cannot be read: No such file"),
+    ("error", "message"), [(OSError(2, "No such file"), "x cannot be read: No such file"),
                         (OSError("odd"), "x cannot be read: odd")],
 )  # fmt: skip
-def test_what_the_disk_refuses_is_one_sentence(error, said):
-    with pytest.raises(InputError) as found, os_error_message("x cannot be read"):
+def test_what_the_disk_refuses_is_one_sentence(error, message):
+    with pytest.raises(InputError) as result, os_error_message("x cannot be read"):
         raise error
-    assert str(found.value) == said
+    assert str(result.value) == message
 
 
 def test_what_anybody_else_says_stays_as_it_is():
@@ -63,6 +63,6 @@ class TestUnknownName:
 
     @given(st.text(max_size=10), st.lists(st.text("abcdef", min_size=1, max_size=5), min_size=1, max_size=6))
     def test_every_allowed_name_is_said_in_its_order(self, name, allowed):
-        said = str(UnknownNameError("thing", name, allowed))
-        assert said.endswith("allowed: " + ", ".join(allowed))
-        assert repr(name) in said
+        message = str(UnknownNameError("thing", name, allowed))
+        assert message.endswith("allowed: " + ", ".join(allowed))
+        assert repr(name) in message

@@ -124,9 +124,9 @@ class TestStandard:
     @settings(max_examples=20)
     def test_columns_have_mean_nought_and_deviation_one(self, n, d, seed):
         x = np.random.default_rng(seed).normal(3, 7, size=(n, d))
-        found = standardise(x)
-        np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-9)
-        np.testing.assert_allclose(found.std(axis=0), 1, atol=1e-9)
+        result = standardise(x)
+        np.testing.assert_allclose(result.mean(axis=0), 0, atol=1e-9)
+        np.testing.assert_allclose(result.std(axis=0), 1, atol=1e-9)
 
     def test_what_is_constant_becomes_nought(self):
         np.testing.assert_array_equal(standardise(np.full((4, 2), 7.0)), np.zeros((4, 2)))

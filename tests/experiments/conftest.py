@@ -54,20 +54,20 @@ def crowd() -> Case:
     x = rng.normal(size=(60, 3))
     truth = np.where(x[:, 0] > 0, "up", "down")
     other = np.where(truth == "up", "down", "up")
-    said = {
+    message = {
         "ann": truth,
         "bob": truth,
         "cat": np.where(np.arange(60) % 3 == 0, other, truth),
         "dan": rng.choice(["up", "down"], 60),
     }
-    given, who, item = (
-        np.concatenate(list(said.values())),
-        np.repeat(list(said), 60),
+    given, contributor, item = (
+        np.concatenate(list(message.values())),
+        np.repeat(list(message), 60),
         np.tile(np.arange(60), 4),
     )
     right = np.tile(truth, 4)
     return Case(
-        MethodInput(np.tile(x, (4, 1)), given, 2, who, item), GroundTruth(x, truth, right, best=right)
+        MethodInput(np.tile(x, (4, 1)), given, 2, contributor, item), GroundTruth(x, truth, right, best=right)
     )
 
 

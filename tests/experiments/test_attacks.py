@@ -16,9 +16,9 @@ CLASSES = 4
 def labelled(draw):
     n = draw(st.integers(1, 30))
     y = draw(arrays(np.int64, n, elements=st.integers(0, CLASSES - 1)))
-    which = draw(arrays(np.bool_, n))
+    case = draw(arrays(np.bool_, n))
     x = draw(arrays(np.float64, (n, 3), elements=st.floats(-5, 5)))
-    return x, y, which, np.random.default_rng(draw(st.integers(0, 2**32)))
+    return x, y, case, np.random.default_rng(draw(st.integers(0, 2**32)))
 
 
 @given(st.integers(1, 200), st.floats(0, 1), st.integers(0, 2**32))
@@ -28,13 +28,13 @@ def test_choose_marks_the_nearest_whole_number(n, share, seed):
 
 @given(labelled())
 def test_flips_change_exactly_the_marked_labels(case):
-    _, y, which, rng = case
+    _, y, choice, rng = case
     before = y.copy()
     for changed in (
-        attacks.flip_labels(y, which, CLASSES, rng),
-        attacks.offset_labels(y, which, CLASSES, 1),
+        attacks.flip_labels(y, choice, CLASSES, rng),
+        attacks.offset_labels(y, choice, CLASSES, 1),
     ):
-        assert ((changed != y) == which).all()
+        assert ((changed != y) == choice).all()
         assert changed.min() >= 0
         assert changed.max() < CLASSES
     assert (y == before).all()
@@ -42,22 +42,22 @@ def test_flips_change_exactly_the_marked_labels(case):
 
 @given(labelled())
 def test_lookalikes_and_aligned_poison_change_exactly_the_marked_samples(case):
-    x, y, which, _ = case
+    x, y, choice, _ = case
     if len(np.unique(y)) < 2:
         return  # no other class to look like
-    assert ((attacks.lookalike_labels(x, y, which, CLASSES) != y) == which).all()
-    moved, labels = attacks.aligned_poison(x, y, which, CLASSES, pull=0.4)
-    assert ((labels != y) == which).all()
-    assert (moved[~which] == x[~which]).all()
+    assert ((attacks.lookalike_labels(x, y, choice, CLASSES) != y) == choice).all()
+    moved, labels = attacks.aligned_poison(x, y, choice, CLASSES, pull=0.4)
+    assert ((labels != y) == choice).all()
+    assert (moved[~choice] == x[~choice]).all()
 
 
 @given(labelled(), st.floats(0, 1))
 def test_aligned_poison_moves_towards_the_centre_of_its_new_class(case, pull):
-    x, y, which, _ = case
+    x, y, choice, _ = case
     if len(np.unique(y)) < 2:
         return
-    moved, labels = attacks.aligned_poison(x, y, which, CLASSES, pull)
-    for i in np.flatnonzero(which):
+    moved, labels = attacks.aligned_poison(x, y, choice, CLASSES, pull)
+    for i in np.flatnonzero(choice):
         centre = x[y == labels[i]].mean(axis=0)
         far, near = np.linalg.norm(x[i] - centre), np.linalg.norm(moved[i] - centre)
         assert near == pytest.approx((1 - pull) * far, abs=1e-9)
@@ -65,11 +65,11 @@ def test_aligned_poison_moves_towards_the_centre_of_its_new_class(case, pull):
 
 @given(labelled())
 def test_shifted_targets_move_by_two_standard_deviations(case):
-    x, _, which, rng = case
+    x, _, choice, rng = case
     y = x[:, 0]
-    shifted = attacks.shift_targets(y, which, rng)
-    assert (shifted[~which] == y[~which]).all()
-    assert np.allclose(np.abs(shifted - y)[which], 2 * y.std())
+    shifted = attacks.shift_targets(y, choice, rng)
+    assert (shifted[~choice] == y[~choice]).all()
+    assert np.allclose(np.abs(shifted - y)[choice], 2 * y.std())
 
 
 def test_uniform_flips_reach_every_wrong_class_alike():
@@ -120,10 +120,10 @@ def test_colluders_tell_the_same_lie():
 
 def test_sybils_split_attackers_and_nobody_else():
     contributor = np.repeat([0, 1, 2], 100)
-    which = contributor == 1
-    split = attacks.sybil_split(contributor, which, 10, np.random.default_rng(0))
-    assert (split[~which] == contributor[~which]).all()
-    assert set(split[which]) == set(range(3, 13))
+    mask = contributor == 1
+    split = attacks.sybil_split(contributor, mask, 10, np.random.default_rng(0))
+    assert (split[~mask] == contributor[~mask]).all()
+    assert set(split[mask]) == set(range(3, 13))
     two = attacks.sybil_split(contributor, contributor > 0, 4, np.random.default_rng(0))
     # Two attackers never share an identity.
     assert set(two[contributor == 1]) == {3, 4, 5, 6}
@@ -132,10 +132,10 @@ def test_sybils_split_attackers_and_nobody_else():
 
 def test_turncoats_are_honest_first():
     contributor = np.array([0, 1, 0, 1, 0, 1, 0])
-    which = contributor == 0
-    assert attacks.delay_attack(contributor, which, 0.5).tolist() == [False] * 4 + [True, False, True]
-    assert (attacks.delay_attack(contributor, which, 0.0) == which).all()
-    assert not attacks.delay_attack(contributor, which, 1.0).any()
+    mask = contributor == 0
+    assert attacks.delay_attack(contributor, mask, 0.5).tolist() == [False] * 4 + [True, False, True]
+    assert (attacks.delay_attack(contributor, mask, 0.0) == mask).all()
+    assert not attacks.delay_attack(contributor, mask, 1.0).any()
 
 
 @pytest.mark.parametrize(
@@ -160,18 +160,18 @@ def test_bad_input_is_one_sentence(call, says):
 def test_numbers_are_changed_only_where_marked_and_as_named():
     rng = np.random.default_rng(0)
     y = rng.normal(10, 2, 4_000)
-    which = np.arange(4_000) < 2_000
+    mask = np.arange(4_000) < 2_000
     noisy, unit, any_of = (
-        attacks.noisy_targets(y, which, rng),
-        attacks.rescale_targets(y, which),
-        attacks.random_targets(y, which, rng),
+        attacks.noisy_targets(y, mask, rng),
+        attacks.rescale_targets(y, mask),
+        attacks.random_targets(y, mask, rng),
     )
     for changed in (noisy, unit, any_of):
         np.testing.assert_array_equal(changed[2_000:], y[2_000:])
-    assert (noisy - y)[which].std() == pytest.approx(2 * y.std(), rel=0.05)
-    np.testing.assert_allclose(unit[which], 2.54 * y[which])
+    assert (noisy - y)[mask].std() == pytest.approx(2 * y.std(), rel=0.05)
+    np.testing.assert_allclose(unit[mask], 2.54 * y[mask])
     assert set(any_of) <= set(y)
-    assert abs(np.corrcoef(any_of[which], y[which])[0, 1]) < 0.1
+    assert abs(np.corrcoef(any_of[mask], y[mask])[0, 1]) < 0.1
 
 
 @pytest.mark.parametrize("factor", [1.0, np.nan, np.inf])
@@ -217,10 +217,12 @@ def made_case(seed, n=40):
 def launched(name, case):
     """Return the parts that an attack changed, and each part before the attack."""
     asked = inspect.signature(ATTACKS[name]).parameters
-    found = ATTACKS[name](**{key: value for key, value in case.items() if key in asked})
+    results = ATTACKS[name](**{key: value for key, value in case.items() if key in asked})
     before = {"aligned_poison": ("x", "y"), "sybil_split": ("contributor",), "delay_attack": ("which",)}
-    parts = found if isinstance(found, tuple) else (found,)
-    return [(np.asarray(case[of]), part) for of, part in zip(before.get(name, ("y",)), parts, strict=True)]
+    parts = results if isinstance(results, tuple) else (results,)
+    return [
+        (np.asarray(case[total]), part) for total, part in zip(before.get(name, ("y",)), parts, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -254,10 +256,10 @@ class TestEveryAttack:
         for before, after in launched(name, case):
             np.testing.assert_array_equal(before, after)
 
-    @pytest.mark.parametrize("which", [np.ones(39, dtype=bool), np.ones(40), np.ones((40, 1), dtype=bool)])
-    def test_marks_are_one_true_or_false_per_sample(self, name, which):
+    @pytest.mark.parametrize("case", [np.ones(39, dtype=bool), np.ones(40), np.ones((40, 1), dtype=bool)])
+    def test_marks_are_one_true_or_false_per_sample(self, name, case):
         with pytest.raises(InputError, match="which must be one True or False per sample: 40 expected"):
-            launched(name, made_case(0) | {"which": which})
+            launched(name, made_case(0) | {"which": case})
 
 
 def test_every_attack_of_the_module_is_covered():

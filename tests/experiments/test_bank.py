@@ -46,8 +46,8 @@ def test_regret_is_over_the_twenty_and_over_the_ten_but_for_units():
 
 
 def test_methods_are_not_told_what_is_true():
-    told = {field.name for field in fields(MethodInput)}
-    assert not told & {field.name for field in fields(GroundTruth)} - {"y"}
+    known = {field.name for field in fields(MethodInput)}
+    assert not known & {field.name for field in fields(GroundTruth)} - {"y"}
     assert list(peers.ORACLES) == ["oracle"]
 
 
@@ -61,8 +61,8 @@ def test_a_small_bank_end_to_end(tmp_path, monkeypatch):
     assert clean["wrong_kept"].is_nan().all()
     assert clean.filter(pl.col("method") == "krum")["right_dropped"].to_list() == [30.0]
     assert clean["liars"].to_list() == [0.0] * 6
-    found = rows.filter(pl.col("method") == "zdrop", pl.col("dataset") == "num_hetero_bad")
-    assert found["liars_found"].to_list() == [3.0]
+    result = rows.filter(pl.col("method") == "zdrop", pl.col("dataset") == "num_hetero_bad")
+    assert result["liars_found"].to_list() == [3.0]
     page = tmp_path / "docs" / "beyond.md"
     write_report(tmp_path, page, [bank], "beyond")
     check_page(page.read_text(), rows)
@@ -120,9 +120,9 @@ def test_parts_that_were_run_apart_are_joined(tmp_path):
     parts.mkdir(parents=True)
     for name in names:
         (tmp_path / name / "rows" / f"{name}.parquet").rename(parts / f"{name}.parquet")
-    seen = []
-    run([bank], tmp_path / "whole", progress=lambda what, done, of: seen.append((done, of)))
-    assert seen == [(2, 2)]
+    calls = []
+    run([bank], tmp_path / "whole", progress=lambda what, done, total: calls.append((done, total)))
+    assert calls == [(2, 2)]
     assert load_results(bank, tmp_path / "whole").rows["dataset"].to_list() == names
 
 

@@ -42,15 +42,15 @@ def cells(line: str) -> list[str]:
 def test_a_line_by_hand():
     """The best other of the linear model is zdrop; ours and the oracle are not among the others."""
     header, _, line, *_ = by_condition(ENTRY)
-    found = dict(zip(cells(header), cells(line), strict=True))
-    assert found["condition"] == NAME
-    assert (found["uniform, lr"], found["best other, lr"]) == ("20.0", "11.0 zdrop")
-    assert (found["evidence, lr"], found["oracle, lr"]) == ("9.0", "8.0")
-    assert (found["best other, rf"], found["evidence, rf"]) == ("30.0 uniform", "")
+    result = dict(zip(cells(header), cells(line), strict=True))
+    assert result["condition"] == NAME
+    assert (result["uniform, lr"], result["best other, lr"]) == ("20.0", "11.0 zdrop")
+    assert (result["evidence, lr"], result["oracle, lr"]) == ("9.0", "8.0")
+    assert (result["best other, rf"], result["evidence, rf"]) == ("30.0 uniform", "")
     # Means over three trials are counts over all of them.
-    assert (found["bad found"], found["honest accused"]) == ("3 of 6", "0 of 30")
-    assert (found["bad called reliable"], found["honest called reliable"]) == ("", "27 of 30")
-    assert (found["right dropped"], found["off by"]) == ("1.2", "0.012")
+    assert (result["bad found"], result["honest accused"]) == ("3 of 6", "0 of 30")
+    assert (result["bad called reliable"], result["honest called reliable"]) == ("", "27 of 30")
+    assert (result["right dropped"], result["off by"]) == ("1.2", "0.012")
 
 
 def test_figures_over_all_conditions_and_what_each_condition_is():

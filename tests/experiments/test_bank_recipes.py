@@ -27,43 +27,43 @@ def flips():
 def test_recipes_are_weighed_as_by_the_estimators(recipe, flips):
     numbers = make_condition("num_hetero_bad", 0).part(np.arange(200))
     for condition, estimator in ((flips, AnmlClassifier), (numbers, AnmlRegressor)):
-        seen = condition.seen
+        inputs = condition.seen
         model = estimator(recipe=recipe, random_state=5).fit(
-            seen.x, seen.y, contributor=seen.contributor, item=seen.item,
-            verification=seen.v, reputation=seen.r,
+            inputs.x, inputs.y, contributor=inputs.contributor, item=inputs.item,
+            verification=inputs.v, reputation=inputs.r,
         )  # fmt: skip
         seed = int(np.random.RandomState(5).randint(2**31 - 1))
         np.testing.assert_array_equal(
-            apply_recipe(replace(seen, seed=seed), RECIPES[recipe]).kept, model.kept_
+            apply_recipe(replace(inputs, seed=seed), RECIPES[recipe]).kept, model.kept_
         )
 
 
 def test_verdicts_are_in_the_order_of_contributors(flips):
-    found = apply_recipe(flips.seen, RECIPES["evidence"])
+    result = apply_recipe(flips.seen, RECIPES["evidence"])
     # 2 has nine rows, too few to be accused on.
-    worse = np.isin(found.verdict, (*FLAGGED, LESS_RELIABLE))
+    worse = np.isin(result.verdict, (*FLAGGED, LESS_RELIABLE))
     assert np.unique(flips.seen.contributor)[worse].tolist() == [0, 1, 2]
 
 
 @pytest.mark.usefixtures("trained_briefly")
 def test_times_are_told_and_make_no_label_out_of_date(monkeypatch, flips):
-    told = []
+    known = []
     whole = belief.assess
-    monkeypatch.setattr(belief, "assess", lambda *a: told.append(a[4]) or whole(*a))
-    seen = replace(flips.seen, age=np.linspace(1, 0, 200))
-    found, _ = assess_once(seen, Recipe().use)
-    assert (told[0].age[0], told[0].age[-1]) == (1, 0)
-    np.testing.assert_array_equal(found.signals.t, np.ones(200))
+    monkeypatch.setattr(belief, "assess", lambda *a: known.append(a[4]) or whole(*a))
+    inputs = replace(flips.seen, age=np.linspace(1, 0, 200))
+    result, _ = assess_once(inputs, Recipe().use)
+    assert (known[0].age[0], known[0].age[-1]) == (1, 0)
+    np.testing.assert_array_equal(result.signals.t, np.ones(200))
     assess_once(flips.seen, Recipe().use)
-    assert told[1].age is None
+    assert known[1].age is None
 
 
 @pytest.mark.usefixtures("trained_briefly")
 @pytest.mark.parametrize("recipe", ["uniform", "evidence"])
 def test_only_the_evidence_recipe_says_p_correct_and_judges(recipe, flips):
-    found = apply_recipe(flips.seen, RECIPES[recipe])
-    assert (found.p_correct is None) == (found.verdict is None) == (recipe != "evidence")
-    assert found.score is None  # by p_correct, where labels are believed
-    assert found.kept.shape == flips.seen.y.shape
+    result = apply_recipe(flips.seen, RECIPES[recipe])
+    assert (result.p_correct is None) == (result.verdict is None) == (recipe != "evidence")
+    assert result.score is None  # by p_correct, where labels are believed
+    assert result.kept.shape == flips.seen.y.shape
     if recipe == "uniform":
-        assert found.kept.all()
+        assert result.kept.all()

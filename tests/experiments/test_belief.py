@@ -21,27 +21,27 @@ def case():
 
 
 @pytest.fixture(scope="module")
-def found(case):
+def result(case):
     return label_estimates(case.seen, SETTING.decay)
 
 
-def test_every_label_has_a_probability(case, found):
-    assert found.p_correct.shape == case.seen.y.shape
-    assert ((found.p_correct >= 0) & (found.p_correct <= 1)).all()
+def test_every_label_has_a_probability(case, result):
+    assert result.p_correct.shape == case.seen.y.shape
+    assert ((result.p_correct >= 0) & (result.p_correct <= 1)).all()
     # Right labels are believed more than wrong ones, on average.
-    assert found.p_correct[case.right].mean() > found.p_correct[case.truth.wrong].mean()
+    assert result.p_correct[case.right].mean() > result.p_correct[case.truth.wrong].mean()
 
 
-def test_the_same_case_is_assessed_once(case, found):
-    assert label_estimates(case.seen, SETTING.decay) is found
-    assert label_estimates(replace(case.seen, x=case.seen.x.copy()), SETTING.decay) is found
+def test_the_same_case_is_assessed_once(case, result):
+    assert label_estimates(case.seen, SETTING.decay) is result
+    assert label_estimates(replace(case.seen, x=case.seen.x.copy()), SETTING.decay) is result
 
 
-def test_truth_is_not_seen(case, found):
+def test_truth_is_not_seen(case, result):
     """Ground truth and the test part do not change the estimates."""
     other = make_case(replace(SETTING, epochs=1), 0, 0)
     assert other.truth is not case.truth
-    assert label_estimates(other.seen, SETTING.decay) is found
+    assert label_estimates(other.seen, SETTING.decay) is result
 
 
 @pytest.mark.parametrize("field", ["y", "v", "r", "contributor", "seed"])
@@ -54,7 +54,7 @@ def test_what_is_seen_makes_another_case(case, field, monkeypatch):
     asked = []
     monkeypatch.setattr("experiments.belief._BELIEVED", {})
     monkeypatch.setattr(
-        "experiments.belief.assess", lambda *told: asked.append(told) or SimpleNamespace(belief=0)
+        "experiments.belief.assess", lambda *known: asked.append(known) or SimpleNamespace(belief=0)
     )
     for each in (case.seen, case.seen, replace(case.seen, **{field: changed})):
         label_estimates(each, SETTING.decay)
@@ -64,6 +64,6 @@ def test_what_is_seen_makes_another_case(case, field, monkeypatch):
 def test_not_everything_is_remembered_for_ever(case, monkeypatch):
     known = {str(number): None for number in range(REMEMBERED)}
     monkeypatch.setattr("experiments.belief._BELIEVED", known)
-    monkeypatch.setattr("experiments.belief.assess", lambda *told: SimpleNamespace(belief=0))
+    monkeypatch.setattr("experiments.belief.assess", lambda *given: SimpleNamespace(belief=0))
     label_estimates(case.seen, SETTING.decay)
     assert list(known.values()) == [0]

@@ -31,10 +31,10 @@ def experiment(**table):
 @pytest.mark.parametrize("name", EVERY)
 def test_every_cell_of_ours_has_a_name_of_its_own(name):
     """Two cells of one name would share rows: allowed only where they are one setting under two labels."""
-    found: dict[str, tuple] = {}
+    result: dict[str, tuple] = {}
     for cell, _, setting, method in cells_of(EVERY[name]):
         decides = (setting, EVERY[name].methods.get(method, method))
-        assert found.setdefault(cell, decides) == decides
+        assert result.setdefault(cell, decides) == decides
 
 
 @pytest.mark.parametrize("name", EVERY)

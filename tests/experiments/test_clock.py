@@ -29,8 +29,8 @@ def test_steps_are_means_and_the_training_is_the_jobs_own(ticks):
         assert timer("train_s", lambda: "done", job) == "done"
     timer("train_s", lambda: clock.time.perf_counter(), "c")
     # One second, one second, and one of two: a look at the time within it takes another.
-    found = timer.of("c")
-    assert found == {"train_s": 2.0}
+    result = timer.of("c")
+    assert result == {"train_s": 2.0}
     assert np.mean(timer.spent["train_s"]) == pytest.approx(4 / 3)
 
 

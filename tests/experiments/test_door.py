@@ -194,10 +194,10 @@ def derived(expression):
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence(table, says):
-    with pytest.raises(AnmlError, match=says) as told:
+    with pytest.raises(AnmlError, match=says) as known:
         door(table)
-    assert str(told.value).startswith("experiment 'mine': ")
-    assert "\n" not in str(told.value)
+    assert str(known.value).startswith("experiment 'mine': ")
+    assert "\n" not in str(known.value)
 
 
 @pytest.mark.parametrize(
@@ -313,12 +313,12 @@ def said(monkeypatch, capsys, *arguments):
     monkeypatch.setattr(sys, "argv", ["experiments", *arguments])
     with pytest.raises(SystemExit) as stopped:
         main()
-    told = capsys.readouterr()
+    known = capsys.readouterr()
     assert stopped.value.code == 2
-    assert told.err.startswith("error: ")
-    assert told.err.count("\n") == 1
-    assert not told.out
-    return told.err
+    assert known.err.startswith("error: ")
+    assert known.err.count("\n") == 1
+    assert not known.out
+    return known.err
 
 
 @pytest.fixture
@@ -403,6 +403,6 @@ def test_a_wrong_file_leaves_nothing_behind(folder, monkeypatch, capsys):
         SMALL.replace("trials = 1", "trials = 10")
         + '[[claims]]\ntext = "x"\nbetter = ["krum.error", "krm.error"]\n'
     )
-    told = said(monkeypatch, capsys, "run", "mine.toml", "--out", "out")
-    assert "claim 1: 'krm.error': unknown method 'krm' (did you mean 'krum'?); allowed: krum" in told
+    known = said(monkeypatch, capsys, "run", "mine.toml", "--out", "out")
+    assert "claim 1: 'krm.error': unknown method 'krm' (did you mean 'krum'?); allowed: krum" in known
     assert [path.name for path in folder.iterdir()] == ["mine.toml"]

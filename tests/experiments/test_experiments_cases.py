@@ -24,7 +24,7 @@ def setting(attack: str, **more) -> Setting:
 
 def same(one: Case, two: Case) -> bool:
     parts = zip((one.seen, one.truth), (two.seen, two.truth), strict=True)
-    pairs = [pair for some, other in parts for pair in zip(astuple(some), astuple(other), strict=True)]
+    pairs = [pair for subset, other in parts for pair in zip(astuple(subset), astuple(other), strict=True)]
     return all(np.array_equal(a, b) for a, b in pairs)
 
 

@@ -168,10 +168,10 @@ def test_a_run_that_cannot_be_made(tmp_path, monkeypatch, capsys):
         str(tmp_path / "bad.toml"): "is not TOML",
         str(tmp_path / "none.toml"): "there is no experiment file",
     }
-    for arguments, said in refusals.items():
+    for arguments, message in refusals.items():
         code = typed_here(monkeypatch, "run", *arguments.split())
         out, err = capsys.readouterr()
         assert (code, out) == (2, ""), arguments
         assert err.count("\n") == 1, arguments
-        assert said in err, arguments
+        assert message in err, arguments
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.toml", "file"]

@@ -19,13 +19,13 @@ SHAPES = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name):
-    found = load_dataset(name)
-    assert (*found.x.shape, found.classes) == SHAPES[name]
-    assert found.x.dtype == np.float64
-    assert np.isfinite(found.x).all()
-    assert (found.classes == 1) == (name in NUMERIC)
-    if found.classes > 1:
-        assert set(np.unique(found.y)) == set(range(found.classes))
+    result = load_dataset(name)
+    assert (*result.x.shape, result.classes) == SHAPES[name]
+    assert result.x.dtype == np.float64
+    assert np.isfinite(result.x).all()
+    assert (result.classes == 1) == (name in NUMERIC)
+    if result.classes > 1:
+        assert set(np.unique(result.y)) == set(range(result.classes))
 
 
 def test_every_set_that_needs_no_file_is_tried_above():
@@ -33,10 +33,10 @@ def test_every_set_that_needs_no_file_is_tried_above():
 
 
 def test_adult_as_the_paper_counts_it(real_data):
-    found = load_dataset("adult")
-    assert (*found.x.shape, found.classes) == (32_561, 14, 2)
+    result = load_dataset("adult")
+    assert (*result.x.shape, result.classes) == (32_561, 14, 2)
     # A quarter earns more than 50,000.
-    assert found.y.mean() == pytest.approx(0.241, abs=0.001)
+    assert result.y.mean() == pytest.approx(0.241, abs=0.001)
 
 
 def test_a_set_is_loaded_once():

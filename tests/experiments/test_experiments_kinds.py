@@ -53,10 +53,10 @@ def test_no_explanation_is_of_something_that_nobody_measures():
 
 @pytest.mark.parametrize("name", MEANING)
 def test_an_explanation_is_one_line_in_plain_letters(name):
-    said = MEANING[name]
-    assert said
-    assert "\n" not in said
-    assert not said.endswith(".")
+    message = MEANING[name]
+    assert message
+    assert "\n" not in message
+    assert not message.endswith(".")
 
 
 def test_metrics_follow_what_there_is_to_measure():

@@ -30,11 +30,11 @@ def crowd(items=60, seed=0):
     rng = np.random.default_rng(seed)
     right = rng.integers(0, 2, items)
     item = np.repeat(np.arange(items), 3)
-    who = np.concatenate([rng.permutation(5)[:3] for _ in range(items)])
-    wrong = rng.uniform(size=3 * items) < np.where(who == 0, 0.5, 0.1)
+    contributor = np.concatenate([rng.permutation(5)[:3] for _ in range(items)])
+    wrong = rng.uniform(size=3 * items) < np.where(contributor == 0, 0.5, 0.1)
     y = np.where(wrong, 1 - right[item], right[item])
     return Case(
-        MethodInput(np.zeros((3 * items, 0)), y, 2, who.astype(str), item), GroundTruth(y=right[item])
+        MethodInput(np.zeros((3 * items, 0)), y, 2, contributor.astype(str), item), GroundTruth(y=right[item])
     )
 
 
@@ -49,10 +49,10 @@ def test_an_order_asks_about_open_items_once_and_unsure_ones_first():
     still = np.arange(60) % 2 == 0
     chance = np.random.default_rng(0).permutation(60)
     for way in ORDERS:
-        found = rank_items(made.seen, posterior, still, way, chance)
-        assert sorted(found) == list(range(0, 60, 2)), way
-    found = rank_items(made.seen, posterior, still, "anml", chance)
-    p = posterior.max(axis=1)[found]
+        result = rank_items(made.seen, posterior, still, way, chance)
+        assert sorted(result) == list(range(0, 60, 2)), way
+    result = rank_items(made.seen, posterior, still, "anml", chance)
+    p = posterior.max(axis=1)[result]
     assert p[:10].mean() < p[-10:].mean()
 
 
@@ -61,14 +61,14 @@ def test_what_is_told_is_believed_and_ends_the_replay():
     right = right_of(made)
     posterior = item_posterior(made.seen, np.where(np.arange(60) < 20, right, -1))
     assert (posterior.argmax(axis=1)[:20] == right[:20]).all()
-    found = replay_gold(made, "anml", np.random.default_rng(0))
-    assert 0 <= found["half"] <= found["answers"] <= 100
+    result = replay_gold(made, "anml", np.random.default_rng(0))
+    assert 0 <= result["half"] <= result["answers"] <= 100
 
 
 def test_with_labels_of_the_crowd_most_items_are_right():
-    found = replay_second_labels(crowd(), "anml", np.random.default_rng(0))
-    assert 70 < found["area"] <= 100
-    assert 80 < found["end"] <= 100
+    result = replay_second_labels(crowd(), "anml", np.random.default_rng(0))
+    assert 70 < result["area"] <= 100
+    assert 80 < result["end"] <= 100
 
 
 def test_peers_are_asked_about_the_labels_that_are_there():
@@ -79,12 +79,12 @@ def test_peers_are_asked_about_the_labels_that_are_there():
 
 @pytest.mark.parametrize(("name", "items", "classes"), [("music", 700, 10), ("dogs", 807, 4)])
 def test_sets_have_a_right_label_of_every_item(real_data, name, items, classes):
-    found = load_crowd(SETS[name])
-    seen, right = found.seen, right_of(found)
-    assert (len(right), seen.classes) == (items, classes)
-    assert set(seen.item) == set(range(items))
+    result = load_crowd(SETS[name])
+    inputs, right = result.seen, right_of(result)
+    assert (len(right), inputs.classes) == (items, classes)
+    assert set(inputs.item) == set(range(items))
     majority = np.zeros((items, classes))
-    np.add.at(majority, (seen.item, seen.y), 1)
+    np.add.at(majority, (inputs.item, inputs.y), 1)
     assert (majority.argmax(axis=1) == right).mean() > 0.6
 
 

@@ -52,15 +52,15 @@ def results(**changes) -> Results:
 
 
 def row(entry, metric, **key):
-    (found,) = [r for r in entry["rows"] if r["metric"] == metric and r["key"] == key]
-    return found
+    (result,) = [r for r in entry["rows"] if r["metric"] == metric and r["key"] == key]
+    return result
 
 
 def test_means_and_intervals_by_hand():
     """12 with a variance of 32 / 11 over twelve trials: 12 ± 2.201 * sqrt(32 / 11 / 12) = 12 ± 1.084."""
-    found = row(describe(results()), "error", bad="0.1", method="krum")
-    assert found["ours"] == 12
-    assert (found["low"], found["high"]) == pytest.approx((12 - 1.084, 12 + 1.084), abs=1e-3)
+    result = row(describe(results()), "error", bad="0.1", method="krum")
+    assert result["ours"] == 12
+    assert (result["low"], result["high"]) == pytest.approx((12 - 1.084, 12 + 1.084), abs=1e-3)
 
 
 def test_the_papers_value_stands_beside_the_place_it_is_of():
@@ -97,8 +97,8 @@ def test_claims_are_checked_and_those_about_missing_rows_are_named():
     assert entry["unchecked"] == []
     # A sentence about a place without rows is not said.
     assert entry["notes"] == ["krum makes 18 errors"]
-    some = results()
-    fewer = Results(some.experiment, some.rows.filter(pl.col("method") == "uniform"))
+    subset = results()
+    fewer = Results(subset.experiment, subset.rows.filter(pl.col("method") == "uniform"))
     entry = describe(fewer)
     assert entry["unchecked"] == ["a", "b", "c", "d"]
     assert {r["key"].get("method") for r in entry["rows"]} == {"uniform"}
@@ -106,10 +106,10 @@ def test_claims_are_checked_and_those_about_missing_rows_are_named():
 
 @pytest.fixture
 def folder(tmp_path):
-    found = results()
-    named = [{**r, "method": r["method"]} for r in found.rows.iter_rows(named=True)]
-    keep_part(found.experiment, tmp_path, "a", named, set())
-    join_parts(found.experiment, tmp_path)
+    result = results()
+    named = [{**r, "method": r["method"]} for r in result.rows.iter_rows(named=True)]
+    keep_part(result.experiment, tmp_path, "a", named, set())
+    join_parts(result.experiment, tmp_path)
     return tmp_path
 
 
@@ -165,9 +165,9 @@ def test_ones_own_stand_in_for_those_of_the_same_name():
 
 
 def test_one_trial_has_no_interval():
-    found = results()
-    alone = Results(found.experiment, found.rows.filter(pl.col("trial") == 0))
+    result = results()
+    alone = Results(result.experiment, result.rows.filter(pl.col("trial") == 0))
     entry = describe(alone)
     assert all(r["low"] is None and r["high"] is None for r in entry["rows"])
     json.dumps(entry, allow_nan=False)
-    assert len(list(cells_of(found.experiment))) == 4
+    assert len(list(cells_of(result.experiment))) == 4

@@ -27,9 +27,9 @@ FIGURE = re.compile(
 def test_figures_of_the_first_page_are_those_of_the_committed_rows():
     summary = json.loads((ROOT / "results" / "beyond" / "summary.json").read_text(encoding="utf-8"))
     entries = {entry["name"]: entry["rows"] for entry in summary["experiments"]}
-    found = list(FIGURE.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
-    assert len(found) == 2
-    for figure in found:
+    results = list(FIGURE.finditer((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(results) == 2
+    for figure in results:
         key = {figure["method"], *figure["place"].split()}
         [row] = [
             row

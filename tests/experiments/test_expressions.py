@@ -74,8 +74,8 @@ def test_intervals_keep_pairs_together(results):
 
 def test_the_interval_of_a_difference_is_the_paired_t_interval(results):
     krum, mine = results.trials("krum.error", {}), results.trials("mine.error", {})
-    found = interval(results.value("krum.error", {}) - results.value("mine.error", {}))
-    assert found == pytest.approx(paired(krum, mine).difference)
+    result = interval(results.value("krum.error", {}) - results.value("mine.error", {}))
+    assert result == pytest.approx(paired(krum, mine).difference)
     assert interval(results.value("krum.error", {}), 0.1) == pytest.approx(mean_interval(krum, 0.9))
 
 
@@ -102,18 +102,18 @@ def test_shapiro_of_constant_errors_is_undefined(results):
 @pytest.mark.parametrize("form", [*FORMS, *PAIRED_TESTS])
 def test_every_form_has_a_value_for_all_trials_and_without_each(results, form):
     terms = {"way_gone": 3, "shapiro": 1}.get(form, 2)
-    found = results.value({form: ["krum.error", "mine.error", 1][:terms]}, {})
-    assert found.shape == (13,)
-    assert np.isfinite(found[0])
+    result = results.value({form: ["krum.error", "mine.error", 1][:terms]}, {})
+    assert result.shape == (13,)
+    assert np.isfinite(result[0])
 
 
 @pytest.mark.parametrize("form", REDUCTIONS)
 def test_every_form_along_an_axis_lies_within_what_it_is_of(results, form):
     terms = ["krum.error", "mine.error"] if form == "pearson" else ["krum.error"]
-    found = results.value({form: terms, "over": "bad"}, {})
+    result = results.value({form: terms, "over": "bad"}, {})
     low, high = (-1 - 1e-9, 1 + 1e-9) if form == "pearson" else (10, 42)
-    assert found.shape == (13,)
-    assert low <= found[0] <= high
+    assert result.shape == (13,)
+    assert low <= result[0] <= high
 
 
 def test_weights_of_trials_sum_to_one_and_leave_each_out_once(results):

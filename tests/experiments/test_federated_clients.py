@@ -32,20 +32,20 @@ def clients():
 
 
 def test_rows_are_dealt_to_their_clients(clients):
-    _, _, who = rows()
+    _, _, contributor = rows()
     assert clients.count == 4
-    np.testing.assert_array_equal(clients.counts(), np.bincount(who))
+    np.testing.assert_array_equal(clients.counts(), np.bincount(contributor))
     for client in range(4):
         mine = clients.data.rows[client][clients.data.weight[client] > 0]
-        np.testing.assert_array_equal(np.sort(mine.numpy()), np.flatnonzero(who == client))
+        np.testing.assert_array_equal(np.sort(mine.numpy()), np.flatnonzero(contributor == client))
 
 
 def test_all_together_are_each_alone():
     x, y, _ = rows()
-    who = np.arange(60) // 3 % 4
-    together = Clients.of(x, y, who, SHAPE).updates(start(), [1, 2, 3, 4], SHORT)
+    contributor = np.arange(60) // 3 % 4
+    together = Clients.of(x, y, contributor, SHAPE).updates(start(), [1, 2, 3, 4], SHORT)
     for client in range(4):
-        mine = who == client
+        mine = contributor == client
         alone = Clients.of(x[mine], y[mine], np.zeros(mine.sum(), dtype=int), SHAPE)
         np.testing.assert_allclose(
             together[client], alone.updates(start(), [client + 1], SHORT)[0], rtol=1e-3, atol=1e-4

@@ -43,8 +43,8 @@ def test_the_command(monkeypatch, capsys, tmp_path):
         main()
     out, err = capsys.readouterr()
     assert not stopped.value.code, err
-    said = json.loads(out)
-    assert set(said["errors"]) == {"uniform", "q only", "chosen"}
+    message = json.loads(out)
+    assert set(message["errors"]) == {"uniform", "q only", "chosen"}
     assert {path.name for path in (tmp_path / "f").iterdir()} >= {"report.html", "rounds.csv", "run.json"}
     assert pl.read_csv(tmp_path / "f" / "rounds.csv").height == 30
 

@@ -38,8 +38,8 @@ def test_any_value_is_taken_or_refused_in_a_sentence_that_names_the_key(key, val
     check = SETTING.get(key) or EXPERIMENT[key]
     if key == "methods":  # read further in another place
         return
-    said = refusal(check, key, value)
-    assert said is None or (key in said and "\n" not in said)
+    message = refusal(check, key, value)
+    assert message is None or (key in message and "\n" not in message)
 
 
 def refusal(check, key: str, value: object) -> str | None:

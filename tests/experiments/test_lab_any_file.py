@@ -128,6 +128,6 @@ def test_any_file_is_refused_in_a_sentence_or_summed_up(data):
         where[path[-1]] = data.draw(junk)
     else:
         where[data.draw(words)] = data.draw(junk)
-    told = refusal(table)
-    assert not told or told.startswith("experiment 'mine'")
-    assert "\n" not in told
+    known = refusal(table)
+    assert not known or known.startswith("experiment 'mine'")
+    assert "\n" not in known

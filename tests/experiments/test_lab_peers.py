@@ -15,11 +15,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_votes_by_hand():
-    who = np.array(["ann", "bob", "ann"])
-    seen = MethodInput(
-        np.array([[1.0], [1.0], [2.0]]), np.array(["a", "b", "b"]), 2, who, np.array([7, 7, 9])
+    contributor = np.array(["ann", "bob", "ann"])
+    inputs = MethodInput(
+        np.array([[1.0], [1.0], [2.0]]), np.array(["a", "b", "b"]), 2, contributor, np.array([7, 7, 9])
     )
-    votes = peers.votes_of(seen)
+    votes = peers.votes_of(inputs)
     assert votes.counts.tolist() == [[1, 1], [0, 1]]
     assert votes.x.tolist() == [[1.0], [2.0]]
 
@@ -38,12 +38,12 @@ def test_every_peer_learns_from_a_good_crowd(name, crowd):
     if name == "Dawid-Skene":
         pytest.importorskip("crowdkit", reason="needs crowd-kit")
     answer = peers.PEERS[name](crowd)
-    found = measures(crowd, answer)
-    assert found["accuracy"] > 90
+    result = measures(crowd, answer)
+    assert result["accuracy"] > 90
     if answer.quality is not None:
         ann, _, cat, dan = answer.quality
         assert ann > cat > dan
-        assert found["correlation"] > 0.9
+        assert result["correlation"] > 0.9
 
 
 @pytest.mark.parametrize("name", list(peers.PEERS))
@@ -65,9 +65,9 @@ def test_truth_is_for_bounds_alone(name, crowd):
     if name == "Dawid-Skene":
         pytest.importorskip("crowdkit", reason="needs crowd-kit")
     untold = replace(crowd, truth=replace(crowd.truth, best=None, y=None))
-    seen, hidden = (peers.PEERS[name](case) for case in (crowd, untold))
-    assert (seen.predicted == hidden.predicted).all()
-    assert (seen.quality == hidden.quality).all()
+    inputs, hidden = (peers.PEERS[name](case) for case in (crowd, untold))
+    assert (inputs.predicted == hidden.predicted).all()
+    assert (inputs.quality == hidden.quality).all()
 
 
 @pytest.mark.parametrize("name", ["majority vote", "cleanlab"])

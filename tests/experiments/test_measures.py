@@ -43,10 +43,10 @@ def outcome_of(**parts):
 
 
 def four_labels(**parts):
-    seen = MethodInput(np.zeros((4, 1)), np.array([0, 1, 1, 0]), 2, np.array([0, 0, 1, 2]))
+    inputs = MethodInput(np.zeros((4, 1)), np.array([0, 1, 1, 0]), 2, np.array([0, 0, 1, 2]))
     x_test, right = np.array([[0.0], [1.0], [1.0], [1.0]]), np.array([0, 1, 0, 1])
-    truth = GroundTruth(x_test, np.array([0, 1, 1, 0]), right, seen.y != right, seen.contributor > 0)
-    return Case(seen, replace(truth, **parts))
+    truth = GroundTruth(x_test, np.array([0, 1, 1, 0]), right, inputs.y != right, inputs.contributor > 0)
+    return Case(inputs, replace(truth, **parts))
 
 
 @pytest.mark.parametrize(
@@ -59,30 +59,30 @@ def four_labels(**parts):
 )
 def test_measures_by_hand(verdict, honest, liars):
     trigger = Trigger(np.array([[1.0], [0.0]]), 1)
-    found = measures(
+    result = measures(
         four_labels(trigger=trigger),
         outcome_of(
             kept=np.array([True, False, True, True]), score=np.array([0.9, 0.8, 0.1, 0.85]),
             p_correct=np.array([0.9, 0.7, 0.1, 0.2]), verdict=np.array(verdict),
         ),
     )  # fmt: skip
-    assert set(MEASURES) - set(found) == {"seconds"}
-    assert (found["error_lr"], found["error_rf"]) == (25, 25)
-    assert (found["right_dropped"], found["wrong_kept"]) == (50, 100)
-    assert (found["honest"], found["liars"]) == (1, 2)
-    assert (found["honest_convicted"], found["honest_reliable"]) == honest
-    assert (found["liars_found"], found["liars_reliable"]) == liars
-    assert found["calibration"] == pytest.approx((0.1 + 0.3 + 0.1 + 0.2) / 4)
-    assert found["ranking"] == 0.75
-    assert (found["attack_lr"], found["attack_rf"]) == (50, 50)
+    assert set(MEASURES) - set(result) == {"seconds"}
+    assert (result["error_lr"], result["error_rf"]) == (25, 25)
+    assert (result["right_dropped"], result["wrong_kept"]) == (50, 100)
+    assert (result["honest"], result["liars"]) == (1, 2)
+    assert (result["honest_convicted"], result["honest_reliable"]) == honest
+    assert (result["liars_found"], result["liars_reliable"]) == liars
+    assert result["calibration"] == pytest.approx((0.1 + 0.3 + 0.1 + 0.2) / 4)
+    assert result["ranking"] == 0.75
+    assert (result["attack_lr"], result["attack_rf"]) == (50, 50)
 
 
 def test_what_is_not_defined_is_not_measured():
-    found = measures(four_labels(), outcome_of())
-    assert set(MEASURES) - set(found) - {"seconds"} == {
+    result = measures(four_labels(), outcome_of())
+    assert set(MEASURES) - set(result) - {"seconds"} == {
         "right_dropped", "wrong_kept", "calibration", "ranking", "attack_lr", "attack_rf"
     }  # fmt: skip
-    assert found["liars_found"] == 0
+    assert result["liars_found"] == 0
 
 
 def test_where_one_class_is_left_it_is_predicted():
@@ -93,8 +93,8 @@ def test_where_one_class_is_left_it_is_predicted():
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
 def test_errors_of_classes_are_percent_of_what_differs(pairs):
     predicted, truth = np.array(pairs).T
-    found = error_of(predicted, truth, numeric=False)
-    assert found == pytest.approx(100 * sum(a != b for a, b in pairs) / len(pairs))
+    result = error_of(predicted, truth, numeric=False)
+    assert result == pytest.approx(100 * sum(a != b for a, b in pairs) / len(pairs))
 
 
 @given(
@@ -127,19 +127,19 @@ def test_measures_are_named_once():
 
 def test_what_is_kept_by_hand():
     """Of four labels the last two are wrong; of people the last two are bad."""
-    found = of_labels(four_labels(), Outcome(kept=np.array([True, False, True, False])))
-    assert (found["kept"], found["precision"]) == (50, 50)
-    assert (found["right_dropped"], found["wrong_kept"], found["honest_lost"]) == (50, 50, 50)
+    result = of_labels(four_labels(), Outcome(kept=np.array([True, False, True, False])))
+    assert (result["kept"], result["precision"]) == (50, 50)
+    assert (result["right_dropped"], result["wrong_kept"], result["honest_lost"]) == (50, 50, 50)
     # Weights count in place of what is kept.
     assert of_labels(four_labels(), Outcome(weights=np.array([3.0, 0, 1, 0])))["precision"] == 75
     assert "precision" not in of_labels(four_labels(), Outcome(weights=np.zeros(4)))
 
 
 def test_how_good_people_are_said_to_be_by_hand():
-    found = of_quality(four_labels(), np.array([3.0, 1.0, -1.0]))
-    assert (found["ranked"], found["paid_bad"]) == (1, 25)
-    assert found["ranks"] == pytest.approx(0.866, abs=0.001)  # one is right, two are wrong
-    assert "correlation" not in found  # nobody has twenty labels
+    result = of_quality(four_labels(), np.array([3.0, 1.0, -1.0]))
+    assert (result["ranked"], result["paid_bad"]) == (1, 25)
+    assert result["ranks"] == pytest.approx(0.866, abs=0.001)  # one is right, two are wrong
+    assert "correlation" not in result  # nobody has twenty labels
     assert auroc_of_quality(np.zeros(3), np.array([True, True, False])) == 0.5
 
 
@@ -162,7 +162,7 @@ def test_items_whose_truth_was_told_do_not_count():
 
 def test_methods_that_do_not_apply_have_no_row_and_shared_time_is_kept():
     answers = {"a": Outcome(kept=np.ones(1)), "b": None, "c": Outcome(seconds=7.0)}
-    found = dict(run_methods(list(answers), answers.get, lambda answer: {"x": 1.0}))
-    assert list(found) == ["a", "c"]
-    assert found["c"] == {"x": 1.0, "seconds": 7.0}
-    assert 0 <= found["a"]["seconds"] < 1
+    result = dict(run_methods(list(answers), answers.get, lambda answer: {"x": 1.0}))
+    assert list(result) == ["a", "c"]
+    assert result["c"] == {"x": 1.0, "seconds": 7.0}
+    assert 0 <= result["a"]["seconds"] < 1

@@ -66,8 +66,8 @@ def test_held_out_rows_were_not_seen():
     """A row with a label that nothing in it tells is guessed by modules that did not see it."""
     x = torch.eye(60)
     y = np.random.default_rng(1).integers(0, 2, 60)
-    found = held_out(lambda: nn.Linear(60, 2), MethodInput(x, y, 2))
-    assert found.shape == (60, 2)
-    assert found.sum(axis=1) == pytest.approx(np.ones(60))
-    assert (found.argmax(axis=1) == y).mean() < 0.75
+    result = held_out(lambda: nn.Linear(60, 2), MethodInput(x, y, 2))
+    assert result.shape == (60, 2)
+    assert result.sum(axis=1) == pytest.approx(np.ones(60))
+    assert (result.argmax(axis=1) == y).mean() < 0.75
     assert FOLDS > 1

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def fitted():
-    first, second, choice, who, scores = world(["careful"] * 12 + ["first"], rows=60)
-    return fit_pairs(first, second, choice, who), scores
+    first, second, choice, contributor, scores = world(["careful"] * 12 + ["first"], rows=60)
+    return fit_pairs(first, second, choice, contributor), scores
 
 
 def test_probabilities_sum_to_one_and_follow_the_scores(fitted):

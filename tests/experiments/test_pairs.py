@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def plain():
     """Sixty careful judges with thirty comparisons each."""
-    first, second, choice, who, _ = world(["careful"] * 60, rows=30)
-    return load_session(first, second, choice, who)
+    first, second, choice, contributor, _ = world(["careful"] * 60, rows=30)
+    return load_session(first, second, choice, contributor)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +58,10 @@ def test_copies_are_further_accounts_with_the_same_choices(plain, bad):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_predict_or_rank(bad, method):
-    found = measures(bad, METHODS[method](bad.seen))
-    assert found.get("loss", 0.0) < np.log(3)
-    assert found.get("ranked", 1.0) > 0.4
-    assert {"loss", "ranked"} & set(found)
+    result = measures(bad, METHODS[method](bad.seen))
+    assert result.get("loss", 0.0) < np.log(3)
+    assert result.get("ranked", 1.0) > 0.4
+    assert {"loss", "ranked"} & set(result)
 
 
 def test_held_out_choices_are_predicted_better_with_people_in_the_model(bad):
@@ -73,19 +73,19 @@ def test_what_is_said_of_whom_is_counted(bad):
     made = made_of(bad)
     words = np.where(made == "first", "no better than guessing", "reliable")
     words[np.flatnonzero(made == "")[0]] = "contradicts the others"
-    found = measures(bad, Outcome(verdict=words))
-    assert found["first_found"] == found["first"] > 0
-    assert found["honest_accused"] == 1
-    assert found["established"] == found["honest"]
-    assert found["established_known"] == found["honest"] - 1
-    assert found["taste_guessing"] == found["coin_found"] == 0
+    result = measures(bad, Outcome(verdict=words))
+    assert result["first_found"] == result["first"] > 0
+    assert result["honest_accused"] == 1
+    assert result["established"] == result["honest"]
+    assert result["established_known"] == result["honest"] - 1
+    assert result["taste_guessing"] == result["coin_found"] == 0
 
 
 @pytest.mark.parametrize("name", ["melodies", "topic 1"])
 def test_sessions_are_loaded(name):
     try:
-        found = load_pairs(name)
+        result = load_pairs(name)
     except DataMissingError as missing:
         pytest.skip(str(missing))
-    assert len(found.seen.x) == len(found.seen.y) == len(found.seen.contributor) > 1_000
-    assert (found.seen.x[:, 0] != found.seen.x[:, 1]).all()
+    assert len(result.seen.x) == len(result.seen.y) == len(result.seen.contributor) > 1_000
+    assert (result.seen.x[:, 0] != result.seen.x[:, 1]).all()

@@ -31,8 +31,8 @@ def test_rows_are_drawn_once_from_their_class(real_data):
     assert len(torch.unique(x, dim=0)) == len(y)
     train, _ = photographs._scaled()
     places = {row.tobytes(): at for at, row in enumerate(train)}
-    found = np.array([places[row.numpy().tobytes()] for row in x])
-    assert (cifar10n()["clean_label"][found] == y).all()
+    result = np.array([places[row.numpy().tobytes()] for row in x])
+    assert (cifar10n()["clean_label"][result] == y).all()
     # The test part is other photographs.
     assert not any(row.numpy().tobytes() in places for row in photographs.draw_photographs(y, rng, "test"))
 

@@ -33,10 +33,10 @@ SMALL = ("music_genre", "heart_disease-cleveland")
 def test_measures_by_hand(crowd):
     right, quality = crowd.right, np.array([1.0, 1.0, 2 / 3, 0.5])
     answer = Outcome(predicted=crowd.truth.y_test, quality=quality, p_correct=right * 1.0)
-    found = measures(crowd, answer)
-    assert (found["accuracy"], found["calibration"], found["ranking"]) == (100, 0, 1)
-    assert found["correlation"] > 0.99
-    assert found["count_9"] == right.sum()
+    result = measures(crowd, answer)
+    assert (result["accuracy"], result["calibration"], result["ranking"]) == (100, 0, 1)
+    assert result["correlation"] > 0.99
+    assert result["count_9"] == right.sum()
     unknown = replace(crowd, truth=replace(crowd.truth, y=None))
     assert measures(unknown, answer) == {"accuracy": 100}
 
@@ -66,17 +66,17 @@ def test_the_experiment_end_to_end(tmp_path, monkeypatch):
     entry = describe(load_results(real, tmp_path))
     lines = tables({**entry, "rows": [row for row in entry["rows"] if row["metric"] == "accuracy"]})
     assert [line.split("|")[1].strip() for line in lines[2:]] == list(SMALL)
-    found = {(*row["key"].values(), row["metric"]): row["ours"] for row in entry["rows"]}
+    result = {(*row["key"].values(), row["metric"]): row["ours"] for row in entry["rows"]}
     music = "music_genre"
-    assert found[music, "evidence", "accuracy"] > found[music, "uniform", "accuracy"] + 3
-    assert found[music, "evidence", "correlation"] > 0.95
+    assert result[music, "evidence", "accuracy"] > result[music, "uniform", "accuracy"] + 3
+    assert result[music, "evidence", "correlation"] > 0.95
     # What does not apply has no row: hospitals have one label for each patient.
-    assert ("heart_disease-cleveland", "majority vote", "accuracy") not in found
+    assert ("heart_disease-cleveland", "majority vote", "accuracy") not in result
     assert len(entry["claims"]) + len(entry["unchecked"]) == len(whole.claims)
     # Nor is it asked again; and a new version of one peer runs alone.
-    seen = []
-    run([real], tmp_path, progress=lambda what, done, of: seen.append((done, of)))
-    assert seen == [(2, 2)]
+    calls = []
+    run([real], tmp_path, progress=lambda what, done, total: calls.append((done, total)))
+    assert calls == [(2, 2)]
     monkeypatch.setitem(cells.VERSIONS["peer"], "truth", 2)
     [music_only] = [
         block
@@ -84,8 +84,8 @@ def test_the_experiment_end_to_end(tmp_path, monkeypatch):
         if block.dataset == music
     ]
     [row] = run_block(real, [0], music, cells=music_only.cells)
-    assert (row["method"], row["accuracy"]) == ("truth", pytest.approx(found[music, "truth", "accuracy"]))
+    assert (row["method"], row["accuracy"]) == ("truth", pytest.approx(result[music, "truth", "accuracy"]))
     heart = "heart_disease-cleveland"
     of_evidence = [cell for cell, _, _, method in cells.cells_of(real, heart) if method == "evidence"]
     [again] = run_block(real, [0], heart, cells=of_evidence)
-    assert again["accuracy"] == pytest.approx(found[heart, "evidence", "accuracy"])
+    assert again["accuracy"] == pytest.approx(result[heart, "evidence", "accuracy"])

@@ -29,10 +29,10 @@ def test_the_kind_runs_and_measures_these():
 
 
 def test_many_reuses_lead_to_the_true_clock_and_one_domain_has_nothing_to_learn():
-    found = simulate("destination-many", ["none", "by type", "learned", "true"], 0, 0)
-    assert found["true"]["off"] == 0
-    assert found["learned"]["off"] < 0.05 < found["by type"]["off"] < found["none"]["off"]
-    assert found["learned"]["harm"] < found["by type"]["harm"] < found["none"]["harm"]
+    result = simulate("destination-many", ["none", "by type", "learned", "true"], 0, 0)
+    assert result["true"]["off"] == 0
+    assert result["learned"]["off"] < 0.05 < result["by type"]["off"] < result["none"]["off"]
+    assert result["learned"]["harm"] < result["by type"]["harm"] < result["none"]["harm"]
     same = simulate("same-few", ["of the source", "learned"], 0, 0)
     assert same["learned"]["off"] < 1e-12
     assert same["learned"]["error"] == same["of the source"]["error"]
@@ -54,10 +54,10 @@ def test_domains_that_arrive_are_run_and_measured_so():
 
 
 def test_where_domains_differ_each_is_learned_by_itself():
-    found = simulate_arrival("mixed", SHIFT_WAYS, 3, 0)
-    assert found["true"]["off"] == found["true"]["off_new"] == 0
-    assert found["learned"]["off"] < found["learned as one"]["off"]
-    assert found["learned"]["harm"] < found["given"]["harm"] < found["none"]["harm"]
+    result = simulate_arrival("mixed", SHIFT_WAYS, 3, 0)
+    assert result["true"]["off"] == result["true"]["off_new"] == 0
+    assert result["learned"]["off"] < result["learned as one"]["off"]
+    assert result["learned"]["harm"] < result["given"]["harm"] < result["none"]["harm"]
     (row,) = run_block(replace(SHIFT, vary={"dataset": ["mixed"]}, peers=("true",), seed=3), [0], "mixed")
     # All ways see the same labels, so that one alone gives the same row.
-    assert {name: row[name] for name in MEASURES["shift"]} == found["true"]
+    assert {name: row[name] for name in MEASURES["shift"]} == result["true"]

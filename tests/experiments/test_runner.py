@@ -48,9 +48,9 @@ def test_rows_do_not_depend_on_the_number_of_processes(small, tmp_path):
 
 def seen_by(experiment, folder, **options):
     """Record the progress of a run: blocks done and total, at the start and after each block."""
-    seen = []
-    run([experiment], folder, progress=lambda what, done, of: seen.append((done, of)), **options)
-    return seen
+    calls = []
+    run([experiment], folder, progress=lambda what, done, total: calls.append((done, total)), **options)
+    return calls
 
 
 def test_a_run_that_was_interrupted_goes_on_where_it_stopped(small, tmp_path):
@@ -81,9 +81,9 @@ def cells_run(monkeypatch):
     ran, whole = [], trial.run_batch
 
     def spy(*arguments, **options):
-        found = whole(*arguments, **options)
-        ran.extend((row["method"], row["bad"]) for row in found)
-        return found
+        result = whole(*arguments, **options)
+        ran.extend((row["method"], row["bad"]) for row in result)
+        return result
 
     monkeypatch.setattr(trial, "run_batch", spy)
     return ran
@@ -176,15 +176,15 @@ def test_a_method_that_does_not_apply_somewhere_is_not_asked_again(small, tmp_pa
     whole = trial.run_batch
 
     def partly(*arguments, **options):
-        found = whole(*arguments, **options)
-        return [row for row in found if (row["method"], row["bad"]) != ("softmax", "0")]
+        result = whole(*arguments, **options)
+        return [row for row in result if (row["method"], row["bad"]) != ("softmax", "0")]
 
     monkeypatch.setattr(trial, "run_batch", partly)
     run([small], tmp_path)
     assert seen_by(small, tmp_path) == [(2, 2)]
-    found = load_results(small, tmp_path).rows
-    assert len(found) == 4 * 5
-    assert found.columns == load_columns(small, tmp_path / "whole", whole, monkeypatch)
+    result = load_results(small, tmp_path).rows
+    assert len(result) == 4 * 5
+    assert result.columns == load_columns(small, tmp_path / "whole", whole, monkeypatch)
 
 
 def load_columns(experiment, folder, body, monkeypatch):

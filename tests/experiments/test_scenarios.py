@@ -117,8 +117,8 @@ class TestEveryScenario:
     def test_credentials_lie_in_the_ranges_it_names(self, name):
         chosen = scenarios.SCENARIOS[name]
         v, r = scenarios.draw_credentials(BAD, name, np.random.default_rng(4))
-        for found, honest, bad in ((v, chosen.honest_v, chosen.bad_v), (r, chosen.honest_r, chosen.bad_r)):
-            for mine, credential in ((found[~BAD], honest), (found[BAD], bad)):
+        for result, honest, bad in ((v, chosen.honest_v, chosen.bad_v), (r, chosen.honest_r, chosen.bad_r)):
+            for mine, credential in ((result[~BAD], honest), (result[BAD], bad)):
                 inside = np.zeros(len(mine), dtype=bool)
                 for low, high in (credential.having, credential.lacking):
                     inside |= (mine >= low) & (mine <= high)

@@ -14,18 +14,18 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def case():
     """Four rows by 10, 2 and 9, of whom 2 is bad."""
-    who = np.array([10, 2, 10, 9])
-    seen = MethodInput(
-        np.arange(8.0).reshape(4, 2), np.array([0, 1, 1, 0]), 2, who, v=np.full(4, 0.5), seed=3
+    contributor = np.array([10, 2, 10, 9])
+    inputs = MethodInput(
+        np.arange(8.0).reshape(4, 2), np.array([0, 1, 1, 0]), 2, contributor, v=np.full(4, 0.5), seed=3
     )
-    return Case(seen, GroundTruth(y=np.array([0, 0, 1, 0]), wrong=np.arange(4) == 1, bad=who == 2))
+    return Case(inputs, GroundTruth(y=np.array([0, 0, 1, 0]), wrong=np.arange(4) == 1, bad=contributor == 2))
 
 
 def test_figures_of_people_are_in_the_order_of_contributors(case):
-    seen = case.seen
-    assert seen.who.tolist() == [2, 0, 2, 1]
-    assert seen.rows.tolist() == [1, 1, 2]
-    assert seen.mean(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [2, 4, 2]
+    inputs = case.seen
+    assert inputs.who.tolist() == [2, 0, 2, 1]
+    assert inputs.rows.tolist() == [1, 1, 2]
+    assert inputs.mean(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [2, 4, 2]
     assert case.bad.tolist() == [True, False, False]
     assert case.right.tolist() == [True, False, True, True]
 
@@ -54,14 +54,14 @@ def test_a_bound_trains_on_right_labels_and_on_rows_before_an_attack(case):
 
 def test_every_field_of_rows_is_cut():
     assert {*MethodInput.BY_ROW} == {field.name for field in fields(MethodInput)} - {"classes", "seed"}
-    beside = {"x_test", "y_test", "clean", "trigger", "unit"}
-    assert {*GroundTruth.BY_ROW} == {field.name for field in fields(GroundTruth)} - beside
+    extra = {"x_test", "y_test", "clean", "trigger", "unit"}
+    assert {*GroundTruth.BY_ROW} == {field.name for field in fields(GroundTruth)} - extra
 
 
 @pytest.mark.parametrize(("classes", "task"), [(1, "regression"), (3, "classification")])
 def test_one_class_stands_for_numbers(classes, task):
-    seen = MethodInput(np.zeros((2, 1)), np.zeros(2), classes)
-    assert (seen.task, seen.numeric) == (task, classes == 1)
+    inputs = MethodInput(np.zeros((2, 1)), np.zeros(2), classes)
+    assert (inputs.task, inputs.numeric) == (task, classes == 1)
 
 
 def test_an_assessment_is_told_what_is_seen_and_nothing_else(case):

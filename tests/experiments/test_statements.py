@@ -32,20 +32,20 @@ def test_everything_that_is_said_by_ours_is_sound(name):
 @pytest.mark.parametrize("name", [name for name in EVERY if EVERY[name].methods])
 def test_a_claim_about_a_method_that_is_gone_is_found(name):
     """An experiment that loses all its methods can keep nothing that speaks of one."""
-    found = EVERY[name]
-    if not found.claims and not found.derived:
+    result = EVERY[name]
+    if not result.claims and not result.derived:
         pytest.skip("it says nothing about single methods")
     with pytest.raises(AnmlError, match=r"method|'\\*'"):
-        check_statements(replace(found, methods={}, peers=()), metrics_of(found))
+        check_statements(replace(result, methods={}, peers=()), metrics_of(result))
 
 
 @pytest.mark.parametrize("form", [*FORMS, *PAIRED_TESTS])
 def test_every_form_is_taken_with_its_number_of_terms(form):
-    many = {"way_gone": 3, "shapiro": 1}.get(form, 2)
-    said(derived={"d": {form: ["krum.error", "mine.error", "krum.kept"][:many]}})
+    large = {"way_gone": 3, "shapiro": 1}.get(form, 2)
+    said(derived={"d": {form: ["krum.error", "mine.error", "krum.kept"][:large]}})
     if form not in ("plus", "least"):
-        with pytest.raises(AnmlError, match=f"derived.d: {form} has {many} terms, got {many + 1}"):
-            said(derived={"d": {form: ["krum.error"] * (many + 1)}})
+        with pytest.raises(AnmlError, match=f"derived.d: {form} has {large} terms, got {large + 1}"):
+            said(derived={"d": {form: ["krum.error"] * (large + 1)}})
     else:
         with pytest.raises(AnmlError, match=f"{form} has one term or more, got none"):
             said(derived={"d": {form: []}})

@@ -79,7 +79,7 @@ class TestAgreement:
     @given(seeds)
     def test_cosines_are_those_with_the_others_middle_and_the_median_client_is_at_nought(self, seed):
         rows = np.random.default_rng(seed).normal(1, 0.5, size=(9, 4))
-        found = agreement(rows, rows)
+        result = agreement(rows, rows)
         centre = geometric_median(rows)
         share = 1 / np.linalg.norm(rows - centre, axis=1)
         others = np.array([centre - w * row for w, row in zip(share / share.sum(), rows, strict=True)])
@@ -87,8 +87,8 @@ class TestAgreement:
             row @ rest / (np.linalg.norm(row) * np.linalg.norm(rest))
             for row, rest in zip(rows, others, strict=True)
         ]
-        np.testing.assert_allclose(found[:, 0], cosine, atol=1e-9)
-        assert np.median(found[:, 1]) == pytest.approx(0, abs=1e-9)
+        np.testing.assert_allclose(result[:, 0], cosine, atol=1e-9)
+        assert np.median(result[:, 1]) == pytest.approx(0, abs=1e-9)
 
     @settings(max_examples=20)
     @given(seeds)
@@ -105,11 +105,11 @@ class TestAgreement:
         np.testing.assert_allclose(agreement(rows, rows), agreement(factor * rows, factor * rows), atol=1e-4)
 
     def test_updates_of_nothing_are_no_error(self):
-        found = agreement(np.zeros((4, 3)), np.zeros((4, 3)))
-        assert np.isfinite(found).all()
-        assert not found.any()
+        result = agreement(np.zeros((4, 3)), np.zeros((4, 3)))
+        assert np.isfinite(result).all()
+        assert not result.any()
 
     def test_equal_updates_all_agree(self):
-        found = agreement(np.ones((5, 3)), np.ones((5, 3)))
-        np.testing.assert_allclose(found[:, 0], 1)
-        assert np.ptp(found[:, 1]) == 0
+        result = agreement(np.ones((5, 3)), np.ones((5, 3)))
+        np.testing.assert_allclose(result[:, 0], 1)
+        assert np.ptp(result[:, 1]) == 0

@@ -15,32 +15,32 @@ from anml.federated.updates import column_blocks, squared_distances
 def test_bulyan_by_hand():
     # Krum with 4, then 3, 2, 1 neighbours, each winner taken out: of 0..6, 90, chosen are 3, 2, 1, 0, 4.
     updates = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [90.0]])
-    found = bulyan(updates, malicious=1)
-    assert (found.scores > 0).sum() == 5
-    assert found.scores[6] == 0
-    chosen = np.sort(updates[found.scores > 0].ravel())
+    result = bulyan(updates, malicious=1)
+    assert (result.scores > 0).sum() == 5
+    assert result.scores[6] == 0
+    chosen = np.sort(updates[result.scores > 0].ravel())
     middle = np.median(chosen)
     nearest = chosen[np.argsort(np.abs(chosen - middle), kind="stable")[:3]]
-    assert found.update[0] == pytest.approx(nearest.mean())
+    assert result.update[0] == pytest.approx(nearest.mean())
 
 
 @pytest.fixture(scope="module")
-def some():
+def subset():
     return np.random.default_rng(3).normal(size=(15, 40))
 
 
-def test_bulyan_as_printed(some):
+def test_bulyan_as_printed(subset):
     """Step by step from the paper, without the sorting that makes ours fast."""
     f, left, chosen = 3, list(range(15)), []
     while len(chosen) < 15 - 2 * f:
-        apart = squared_distances(some[left])
+        apart = squared_distances(subset[left])
         keep = max(len(left) - f - 2, 1)
         scores = [np.sort(np.delete(apart[i], i))[:keep].sum() for i in range(len(left))]
         chosen.append(left.pop(int(np.argmin(scores))))
-    part = some[sorted(chosen)]
+    part = subset[sorted(chosen)]
     beta, middle = len(chosen) - 2 * f, np.median(part, axis=0)
     order = np.argsort(np.abs(part - middle), axis=0, kind="stable")[:beta]
-    assert bulyan(some, f).update == pytest.approx(np.take_along_axis(part, order, axis=0).mean(axis=0))
+    assert bulyan(subset, f).update == pytest.approx(np.take_along_axis(part, order, axis=0).mean(axis=0))
 
 
 def slow(updates, f):
@@ -73,11 +73,11 @@ def slow(updates, f):
 def test_is_the_papers_two_steps(shape, seed):
     n, f = shape
     updates = np.random.default_rng(seed).normal(size=(n, 5))
-    found = bulyan(updates, f)
+    result = bulyan(updates, f)
     expected, chosen = slow(updates, f)
-    np.testing.assert_allclose(found.update, expected, rtol=1e-9)
-    assert set(np.flatnonzero(found.weights)) == set(chosen)
-    np.testing.assert_array_equal(np.argsort(-found.scores, kind="stable")[: len(chosen)], chosen)
+    np.testing.assert_allclose(result.update, expected, rtol=1e-9)
+    assert set(np.flatnonzero(result.weights)) == set(chosen)
+    np.testing.assert_array_equal(np.argsort(-result.scores, kind="stable")[: len(chosen)], chosen)
 
 
 def test_blocks_of_columns_leave_no_trace(monkeypatch):

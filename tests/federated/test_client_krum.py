@@ -13,20 +13,20 @@ LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 
 
 def test_krum_by_hand():
-    found = krum(LINE, malicious=1)
+    result = krum(LINE, malicious=1)
     # n - f - 2 = 2 nearest: 0 has 1 + 4, 1 has 1 + 1, 2 has 1 + 1, 3 has 1 + 4, 90 has 87^2 + 88^2.
-    assert found.scores == pytest.approx([-5.0, -2.0, -2.0, -5.0, -(87.0**2 + 88.0**2)])
-    assert found.update.tolist() == [1.0]
-    assert found.weights.tolist() == [0, 1, 0, 0, 0]
+    assert result.scores == pytest.approx([-5.0, -2.0, -2.0, -5.0, -(87.0**2 + 88.0**2)])
+    assert result.update.tolist() == [1.0]
+    assert result.weights.tolist() == [0, 1, 0, 0, 0]
 
 
 def slow(updates, count):
     """Distances to all others, sorted, a client at a time."""
-    found = []
+    results = []
     for at, one in enumerate(updates):
         apart = sorted(float(np.square(one - other).sum()) for to, other in enumerate(updates) if to != at)
-        found.append(sum(apart[:count]))
-    return found
+        results.append(sum(apart[:count]))
+    return results
 
 
 @settings(max_examples=20)
@@ -34,9 +34,9 @@ def slow(updates, count):
 def test_scores_are_sums_over_the_nearest(n, seed, f):
     f = min(f, (n - 3) // 2)
     updates = np.random.default_rng(seed).normal(size=(n, 4))
-    found = krum(updates, malicious=f)
-    np.testing.assert_allclose(-found.scores, slow(updates, n - f - 2), rtol=1e-9)
-    np.testing.assert_array_equal(found.update, updates[int(np.argmin(slow(updates, n - f - 2)))])
+    result = krum(updates, malicious=f)
+    np.testing.assert_allclose(-result.scores, slow(updates, n - f - 2), rtol=1e-9)
+    np.testing.assert_array_equal(result.update, updates[int(np.argmin(slow(updates, n - f - 2)))])
 
 
 def test_the_result_is_a_copy_of_one_clients_update():

@@ -19,8 +19,8 @@ def replies(number, liars=4, n=10, seed=0, **changed):
     rows = rng.normal(0.1, 0.1, (n, 300))
     if liars:
         rows[-liars:] = rng.normal(-0.1, 0.1, (liars, 300))
-    found = [Reply(NAMES[i], rows[i]) for i in range(n)]
-    return [changed.get(reply.client.replace("-", "_"), reply) for reply in found]
+    results = [Reply(NAMES[i], rows[i]) for i in range(n)]
+    return [changed.get(reply.client.replace("-", "_"), reply) for reply in results]
 
 
 def run(federation, rounds=6, **how):
@@ -30,18 +30,18 @@ def run(federation, rounds=6, **how):
 
 
 def test_liars_lose_weight_and_reputation():
-    found = run(Federation())
-    last = found.history[-1]
+    result = run(Federation())
+    last = result.history[-1]
     assert sum(last.weights()[name] for name in NAMES[6:]) == 0
     assert all("left out by evidence" in line.why for line in last.lines[6:])
-    assert max(found.reputation_of(n) for n in NAMES[6:]) < min(found.reputation_of(n) for n in NAMES[:6])
+    assert max(result.reputation_of(n) for n in NAMES[6:]) < min(result.reputation_of(n) for n in NAMES[:6])
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_any_recipe_and_its_gate_is_on_record(recipe):
-    found = run(Federation(recipe), 3)
-    assert all(each.gate.reason for each in found.history)
-    for each in found.history:
+    result = run(Federation(recipe), 3)
+    assert all(each.gate.reason for each in result.history)
+    for each in result.history:
         assert sum(each.weights().values()) == pytest.approx(1.0)
 
 
@@ -49,31 +49,34 @@ def test_the_same_rounds_give_the_same_weights_and_reputation_can_be_replayed():
     one, two = run(Federation()), run(Federation())
     assert [each.weights() for each in one.history] == [each.weights() for each in two.history]
     for name in NAMES:
-        mine = [event for who, event in one.events if who == name]
+        mine = [event for contributor, event in one.events if contributor == name]
         assert replay(mine, mine[-1].at).r == one.reputation_of(name)
 
 
 def test_reputation_of_a_round_comes_from_rounds_before_it():
-    found = run(Federation(), 3)
-    assert {line.r for line in found.history[0].lines} == {0.4}
+    result = run(Federation(), 3)
+    assert {line.r for line in result.history[0].lines} == {0.4}
     assert (
-        found.reputation_of(NAMES[0], 2)
-        == replay([event for who, event in found.events if who == NAMES[0]][:1], found.events[0][1].at).r
+        result.reputation_of(NAMES[0], 2)
+        == replay(
+            [event for contributor, event in result.events if contributor == NAMES[0]][:1],
+            result.events[0][1].at,
+        ).r
     )
 
 
 def test_reputation_never_hears_of_credentials():
     """Quality in the events is that of the updates alone, whatever v and r say."""
-    told = Federation(verification=dict.fromkeys(NAMES[6:], 0.9), reputation=dict.fromkeys(NAMES, 0.9))
+    known = Federation(verification=dict.fromkeys(NAMES[6:], 0.9), reputation=dict.fromkeys(NAMES, 0.9))
     plain = run(Federation())
-    assert [e.quality for _, e in run(told).events] == [e.quality for _, e in plain.events]
+    assert [e.quality for _, e in run(known).events] == [e.quality for _, e in plain.events]
 
 
 def test_a_turncoat_is_found_within_a_few_rounds():
-    found = Federation()
+    result = Federation()
     for number in range(1, 16):
-        found.aggregate(number, replies(number, liars=0 if number <= 8 else 1))
-    weights = [each.weights()[NAMES[9]] for each in found.history]
+        result.aggregate(number, replies(number, liars=0 if number <= 8 else 1))
+    weights = [each.weights()[NAMES[9]] for each in result.history]
     assert min(weights[:8]) > 0
     assert weights[-1] == 0
 
@@ -85,49 +88,51 @@ def test_dropouts_and_bad_replies_never_stop_a_round():
         "client_2": Reply(NAMES[2], np.ones(7)),
         "client_3": Reply(NAMES[3], np.full(300, 0.1), stale=-1),
     }
-    found = Federation()
-    update = found.aggregate(1, replies(1, liars=2, **broken))
+    result = Federation()
+    update = result.aggregate(1, replies(1, liars=2, **broken))
     assert np.isfinite(update).all()
-    why = {line.client: line.why for line in found.history[0].lines}
+    why = {line.client: line.why for line in result.history[0].lines}
     assert why[NAMES[0]] == "it did not answer in time"
     assert why[NAMES[1]] == "its update has missing or infinite values, or whole numbers"
     assert why[NAMES[2]] == "its update has 7 values, those of most 300"
     assert why[NAMES[3]] == "its update is from a round that has not been"
-    assert not {name for name, _ in found.events} & set(NAMES[:4])
+    assert not {name for name, _ in result.events} & set(NAMES[:4])
 
 
 @pytest.mark.parametrize("rows", [0, -3, float("nan"), float("inf")])
 def test_whoever_has_no_rows_is_left_out(rows):
-    found = Federation()
+    result = Federation()
     given = replies(1, liars=0)
     # Also where that is most of them.
-    update = found.aggregate(1, [each if i < 3 else each._replace(rows=rows) for i, each in enumerate(given)])
+    update = result.aggregate(
+        1, [each if i < 3 else each._replace(rows=rows) for i, each in enumerate(given)]
+    )
     assert np.isfinite(update).all()
-    lines = found.history[0].lines
+    lines = result.history[0].lines
     assert [line.kept for line in lines] == [True] * 3 + [False] * 7
     assert lines[-1].why == f"it says that it has {rows} rows"
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_an_endless_update_stops_nobody(kind):
-    found = Federation()
+    result = Federation()
     long = Reply(NAMES[0], np.full(300, 1e30, dtype=kind))
-    assert np.isfinite(found.aggregate(1, replies(1, liars=0, client_0=long))).all()
-    assert found.history[0].lines[0].why == "its update has values above 1e+09"
+    assert np.isfinite(result.aggregate(1, replies(1, liars=0, client_0=long))).all()
+    assert result.history[0].lines[0].why == "its update has values above 1e+09"
 
 
 def test_a_straggler_counts_less():
-    found = Federation("uniform", stale_half_life=1.0)
-    found.aggregate(3, [reply._replace(stale=i == 0) for i, reply in enumerate(replies(3, liars=0))])
-    weights = found.history[0].weights()
+    result = Federation("uniform", stale_half_life=1.0)
+    result.aggregate(3, [reply._replace(stale=i == 0) for i, reply in enumerate(replies(3, liars=0))])
+    weights = result.history[0].weights()
     assert weights[NAMES[0]] == pytest.approx(weights[NAMES[1]] / 2)
 
 
 def test_too_few_clients_skip_a_round_and_say_so():
-    found = Federation()
-    assert found.aggregate(1, replies(1)[:1]) is None
-    assert found.history[0].gate.branch == "skipped"
-    assert found.history[0].gate.reason == "1 usable updates; two are needed to compare them"
+    result = Federation()
+    assert result.aggregate(1, replies(1)[:1]) is None
+    assert result.history[0].gate.branch == "skipped"
+    assert result.history[0].gate.reason == "1 usable updates; two are needed to compare them"
 
 
 def test_secure_aggregation_is_refused():
@@ -140,11 +145,11 @@ def test_non_iid_clients_are_not_thrown_out():
     """Each client has a direction of its own, as with data of few classes."""
     rng = np.random.default_rng(0)
     own = rng.normal(size=(10, 300))
-    found = Federation()
+    result = Federation()
     for number in range(1, 6):
         rows = 0.4 + own + rng.normal(0, 0.3, own.shape)
-        found.aggregate(number, [Reply(name, row) for name, row in zip(NAMES, rows, strict=True)])
-    assert min(found.history[-1].weights().values()) > 0
+        result.aggregate(number, [Reply(name, row) for name, row in zip(NAMES, rows, strict=True)])
+    assert min(result.history[-1].weights().values()) > 0
 
 
 def test_events_are_handed_to_whoever_keeps_them():
@@ -155,7 +160,7 @@ def test_events_are_handed_to_whoever_keeps_them():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: Federation("krumm"), "unknown recipe 'krumm'"),
         (lambda: Federation(verification={"a": 2.0}), r"verification must lie in \[0, 1\]"),
@@ -166,8 +171,8 @@ def test_events_are_handed_to_whoever_keeps_them():
         ),
     ],
 )
-def test_bad_input_is_one_sentence(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input_is_one_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 
@@ -212,14 +217,14 @@ def test_one_round_against_a_client_accuses_nobody():
 
 def steps_of(federation, directions):
     """The step of each round in which ten clients pull into a direction, and each a little its own way."""
-    found = []
+    results = []
     for number, direction in enumerate(directions, start=1):
         update = np.concatenate([np.broadcast_to(direction, (10, 2)), 3 * np.eye(10)], axis=1)
         replied = [Reply(name, row) for name, row in zip(NAMES, update, strict=True)]
         moved = federation.aggregate(number, replied)
         assert moved[:2] == pytest.approx(federation.step * np.asarray(direction))
-        found.append(federation.step)
-    return found
+        results.append(federation.step)
+    return results
 
 
 def test_steps_grow_while_rounds_go_the_same_way_and_shrink_where_they_do_not():

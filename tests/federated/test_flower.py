@@ -85,8 +85,8 @@ def test_the_strategy_is_the_federation(case):
     alone = Federation()
     model, _ = train_rounds(case, alone, ROUNDS, 0)
     for theirs, ours in zip(strategy.federation.history, alone.history, strict=True):
-        said = {line.client: line.weight for line in theirs.lines if line.q == line.q}
-        assert said == pytest.approx({k: w for k, w in ours.weights().items() if k in said}, abs=1e-4)
+        message = {line.client: line.weight for line in theirs.lines if line.q == line.q}
+        assert message == pytest.approx({k: w for k, w in ours.weights().items() if k in message}, abs=1e-4)
     assert under_flower == pytest.approx(model.numpy(), abs=1e-3)
 
 
@@ -226,9 +226,9 @@ def test_counters_of_batch_norm_stay_and_are_not_compared():
 
     strategy = AnmlStrategy(fraction_evaluate=0.0)
     arrays = ArrayRecord({name: Array(each) for name, each in begin.items()})
-    found = strategy.start(InProcessGrid(app, 5), arrays, num_rounds=1).arrays
-    assert int(found["seen"].numpy()) == 3
-    assert found["w"].numpy() == pytest.approx(np.full(40, 0.1), abs=0.02)
+    result = strategy.start(InProcessGrid(app, 5), arrays, num_rounds=1).arrays
+    assert int(result["seen"].numpy()) == 3
+    assert result["w"].numpy() == pytest.approx(np.full(40, 0.1), abs=0.02)
     assert set(strategy.federation.history[0].weights().values()) == {0.2}
 
 

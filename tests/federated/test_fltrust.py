@@ -10,10 +10,10 @@ from anml.federated.rules import fltrust
 
 
 def test_fltrust_by_hand():
-    found = fltrust([[3.0, 4.0], [-1.0, 0.0]], server=[1.0, 0.0])
+    result = fltrust([[3.0, 4.0], [-1.0, 0.0]], server=[1.0, 0.0])
     # cos = 3/5; the update at the server's length is (0.6, 0.8); the other points away and has no say.
-    assert found.scores.tolist() == [0.6, 0.0]
-    assert found.update == pytest.approx([0.6, 0.8])
+    assert result.scores.tolist() == [0.6, 0.0]
+    assert result.update == pytest.approx([0.6, 0.8])
 
 
 def test_a_server_without_an_update_is_refused():
@@ -28,12 +28,12 @@ def test_is_the_papers_formula(seed):
     updates, server = rng.normal(size=(7, 4)), rng.normal(size=4)
     length = np.linalg.norm(server)
     trust = [max(u @ server / (np.linalg.norm(u) * length), 0.0) for u in updates]
-    found = fltrust(updates, server)
-    np.testing.assert_allclose(found.scores, trust, atol=1e-12)
+    result = fltrust(updates, server)
+    np.testing.assert_allclose(result.scores, trust, atol=1e-12)
     if sum(trust) > 0:
         scaled = [t * length / np.linalg.norm(u) * u for t, u in zip(trust, updates, strict=True)]
-        np.testing.assert_allclose(found.update, np.sum(scaled, axis=0) / sum(trust), atol=1e-9)
-        assert np.linalg.norm(found.update) <= length + 1e-9
+        np.testing.assert_allclose(result.update, np.sum(scaled, axis=0) / sum(trust), atol=1e-9)
+        assert np.linalg.norm(result.update) <= length + 1e-9
 
 
 @settings(max_examples=20)
@@ -46,9 +46,9 @@ def test_how_loud_a_client_is_does_not_matter(seed, factors):
 
 
 def test_where_all_point_away_nothing_is_learned():
-    found = fltrust([[-1.0, 0.0], [0.0, 1.0]], server=[1.0, 0.0])
-    assert found.update.tolist() == [0, 0]
-    assert found.weights.tolist() == [0, 0]
+    result = fltrust([[-1.0, 0.0], [0.0, 1.0]], server=[1.0, 0.0])
+    assert result.update.tolist() == [0, 0]
+    assert result.weights.tolist() == [0, 0]
 
 
 def test_a_client_that_did_not_move_is_not_trusted():

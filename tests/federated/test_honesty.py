@@ -25,9 +25,9 @@ def believed(updates, **more):
 
 @pytest.mark.parametrize("count", [0, 1, 4, 8])
 def test_believed_finds_liars_without_being_told_how_many(count):
-    found = chance(liars(count))
-    assert (found[20 - count :] < 0.5).all()
-    assert (found[: 20 - count] > 0.5).all()
+    result = chance(liars(count))
+    assert (result[20 - count :] < 0.5).all()
+    assert (result[: 20 - count] > 0.5).all()
 
 
 def test_nobody_is_left_out_where_honest_clients_differ():
@@ -40,9 +40,9 @@ def test_nobody_is_left_out_where_honest_clients_differ():
 def test_credentials_that_go_with_what_updates_say_make_it_surer():
     updates = np.vstack([np.full((6, 50), 1.0), np.full((4, 50), -1.0)])
     updates += np.random.default_rng(0).normal(0, 0.05, updates.shape)
-    plain, told = chance(updates), chance(updates, np.r_[np.full(6, 0.9), np.full(4, 0.2)][:, None])
-    assert (1 - told[:6] < 0.7 * (1 - plain[:6])).all()
-    assert (told[6:] < 0.5).all()
+    plain, known = chance(updates), chance(updates, np.r_[np.full(6, 0.9), np.full(4, 0.2)][:, None])
+    assert (1 - known[:6] < 0.7 * (1 - plain[:6])).all()
+    assert (known[6:] < 0.5).all()
 
 
 def test_earlier_rounds_count_and_fade():
@@ -65,10 +65,10 @@ seeds = st.integers(0, 99)
 @settings(max_examples=15)
 @given(seeds, st.integers(0, 6))
 def test_weights_and_chances_are_what_they_say(seed, count):
-    found = believed(liars(count, seed=seed))
-    assert ((found.by_updates >= 0) & (found.by_updates <= 1)).all()
-    assert found.weights.sum() == pytest.approx(1)
-    assert (np.abs(found.nats) <= MAX_CARRIED_NATS).all()
+    result = believed(liars(count, seed=seed))
+    assert ((result.by_updates >= 0) & (result.by_updates <= 1)).all()
+    assert result.weights.sum() == pytest.approx(1)
+    assert (np.abs(result.nats) <= MAX_CARRIED_NATS).all()
 
 
 @settings(max_examples=15)
@@ -77,9 +77,9 @@ def test_what_updates_say_does_not_depend_on_credentials_or_the_past(seed):
     """A reputation is fed with it, and must not be fed by its own effect."""
     updates = liars(4, seed=seed)
     r = np.random.default_rng(seed).uniform(size=20)
-    plain, told = believed(updates), believed(updates, v=r, r=1 - r, before=r)
-    np.testing.assert_array_equal(plain.by_updates, told.by_updates)
-    np.testing.assert_array_equal(plain.nats, told.nats)
+    plain, known = believed(updates), believed(updates, v=r, r=1 - r, before=r)
+    np.testing.assert_array_equal(plain.by_updates, known.by_updates)
+    np.testing.assert_array_equal(plain.nats, known.nats)
 
 
 @settings(max_examples=15)
@@ -103,8 +103,8 @@ def test_freshness_lowers_a_weight_and_no_belief():
 
 def test_where_nobody_is_believed_all_count_alike():
     updates = liars(0, n=6)
-    found = believed(updates, before=np.full(6, -50.0))
-    np.testing.assert_allclose(found.weights, 1 / 6)
+    result = believed(updates, before=np.full(6, -50.0))
+    np.testing.assert_allclose(result.weights, 1 / 6)
 
 
 @settings(max_examples=15)

@@ -25,16 +25,16 @@ def test_by_hand():
 @given(st.integers(2, 9), st.integers(0, 99))
 def test_is_numpys(n, seed):
     updates = np.random.default_rng(seed).normal(size=(n, 7))
-    found = median(updates)
-    np.testing.assert_allclose(found.update, np.median(updates, axis=0))
-    np.testing.assert_allclose(-found.scores, np.linalg.norm(updates - found.update, axis=1))
-    assert found.weights.sum() == pytest.approx(1)
+    result = median(updates)
+    np.testing.assert_allclose(result.update, np.median(updates, axis=0))
+    np.testing.assert_allclose(-result.scores, np.linalg.norm(updates - result.update, axis=1))
+    assert result.weights.sum() == pytest.approx(1)
 
 
 def test_a_client_weighs_as_often_as_it_is_in_the_middle():
     # Of three parameters the first client is in the middle of two, the second of one, the third of none.
-    found = median([[2.0, 2.0, 1.0], [1.0, 1.0, 2.0], [3.0, 3.0, 3.0]])
-    assert found.weights == pytest.approx([2 / 3, 1 / 3, 0])
+    result = median([[2.0, 2.0, 1.0], [1.0, 1.0, 2.0], [3.0, 3.0, 3.0]])
+    assert result.weights == pytest.approx([2 / 3, 1 / 3, 0])
 
 
 def test_what_most_leave_at_zero_is_zero():
@@ -47,5 +47,5 @@ def test_what_most_leave_at_zero_is_zero():
 def test_less_than_half_cannot_move_it_out_of_the_others(seed, far):
     updates = np.random.default_rng(seed).normal(size=(7, 4))
     updates[:3] = far
-    found = median(updates).update
-    assert (found <= updates[3:].max(axis=0)).all()
+    result = median(updates).update
+    assert (result <= updates[3:].max(axis=0)).all()

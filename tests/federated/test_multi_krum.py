@@ -12,9 +12,9 @@ LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 
 
 def test_multi_krum_by_hand():
-    found = multi_krum(LINE, malicious=1, keep=2)
-    assert found.update.tolist() == [1.5]
-    assert found.weights.tolist() == [0, 0.5, 0.5, 0, 0]
+    result = multi_krum(LINE, malicious=1, keep=2)
+    assert result.update.tolist() == [1.5]
+    assert result.weights.tolist() == [0, 0.5, 0.5, 0, 0]
 
 
 @settings(max_examples=20)
@@ -23,9 +23,9 @@ def test_averages_the_best_by_krum(seed, keep):
     updates = np.random.default_rng(seed).normal(size=(9, 3))
     scores = krum(updates, 2).scores
     best = np.argsort(-scores, kind="stable")[:keep]
-    found = multi_krum(updates, 2, keep)
-    np.testing.assert_allclose(found.update, updates[best].mean(axis=0))
-    np.testing.assert_allclose(found.scores, scores)
+    result = multi_krum(updates, 2, keep)
+    np.testing.assert_allclose(result.update, updates[best].mean(axis=0))
+    np.testing.assert_allclose(result.scores, scores)
 
 
 def test_one_is_krum_and_all_is_the_mean():

@@ -13,10 +13,10 @@ def test_recess_by_hand():
     # Both replies have length 2, the median: minus the cosine remains.
     away = abnormality([[1.0, 0.0], [1.0, 0.0]], [[2.0, 0.0], [0.0, 2.0]])
     assert away.tolist() == [-1.0, 0.0]
-    found = recess([[1.0], [3.0]], abnormal=np.log([1.0, 3.0]))
+    result = recess([[1.0], [3.0]], abnormal=np.log([1.0, 3.0]))
     # Softmax of (0, -ln 3) is (3/4, 1/4).
-    assert found.weights == pytest.approx([0.75, 0.25])
-    assert found.update == pytest.approx([1.5])
+    assert result.weights == pytest.approx([0.75, 0.25])
+    assert result.update == pytest.approx([1.5])
 
 
 @settings(max_examples=20)

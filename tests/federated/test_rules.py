@@ -39,9 +39,9 @@ def run(name, updates, f=F):
 def test_median_and_trimmed_mean_by_hand():
     assert median(LINE).update.tolist() == [2.0]
     assert median(LINE[:4]).update.tolist() == [1.5]
-    found = trimmed_mean(LINE, malicious=1)
-    assert found.update.tolist() == [2.0]
-    assert found.scores.tolist() == [0, 1, 1, 1, 0]
+    result = trimmed_mean(LINE, malicious=1)
+    assert result.update.tolist() == [2.0]
+    assert result.scores.tolist() == [0, 1, 1, 1, 0]
 
 
 matrices = st.integers(0, 2**32 - 1).map(
@@ -65,10 +65,10 @@ def test_order_of_clients_does_not_matter(name, updates, seed):
 @settings(max_examples=15, deadline=None)
 @given(updates=matrices)
 def test_result_lies_within_the_updates(name, updates):
-    found = run(name, updates)
-    assert (found.update >= updates.min(axis=0) - 1e-9).all() or name == "weighted"
-    assert np.isclose(found.weights.sum(), 1.0)
-    assert (found.weights >= 0).all()
+    result = run(name, updates)
+    assert (result.update >= updates.min(axis=0) - 1e-9).all() or name == "weighted"
+    assert np.isclose(result.weights.sum(), 1.0)
+    assert (result.weights >= 0).all()
 
 
 @pytest.mark.parametrize("name", ["krum", "multi-krum", "median", "trimmed-mean", "bulyan", "weighted"])
@@ -79,24 +79,24 @@ def test_breakdown_point(name):
     f = min(3, MAX_MALICIOUS[name](11)) if name in MAX_MALICIOUS else 3
     dirty = clean.copy()
     dirty[:f] = -1e6
-    found = run(name, dirty, f)
-    assert np.abs(found.update - 1.0).max() < 0.5
+    result = run(name, dirty, f)
+    assert np.abs(result.update - 1.0).max() < 0.5
     assert np.abs(mean(dirty).update).max() > 1e4
     # The last that Bulyan chooses may be liars; its second step is there for them.
-    assert found.scores[:f].max() <= found.scores[f:].min() or name == "bulyan"
+    assert result.scores[:f].max() <= result.scores[f:].min() or name == "bulyan"
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_equal_updates_give_that_update(name):
-    found = run(name, np.full((7, 3), 2.0))
+    result = run(name, np.full((7, 3), 2.0))
     scale = 1.0 if name != "fltrust" else np.sqrt(3) / np.sqrt(12)
-    assert found.update == pytest.approx(np.full(3, 2.0 * scale))
-    assert np.ptp(found.scores) < 1e-9 or name == "bulyan"
+    assert result.update == pytest.approx(np.full(3, 2.0 * scale))
+    assert np.ptp(result.scores) < 1e-9 or name == "bulyan"
 
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize(
-    ("updates", "said"),
+    ("updates", "message"),
     [
         (np.ones((1, 3)), "at least 2 clients, got 1"),
         ([[1.0, 2.0], [1.0]], "client 1 has 1 values, client 0 has 2"),
@@ -106,8 +106,8 @@ def test_equal_updates_give_that_update(name):
         (np.array([["a", "b"], ["c", "d"]]), "must be numbers"),
     ],
 )
-def test_bad_updates_are_one_sentence(name, updates, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_bad_updates_are_one_sentence(name, updates, message):
+    with pytest.raises(InputError, match=message) as error:
         RULES[name](updates, *_extra(name))
     assert "\n" not in str(error.value)
 
@@ -125,23 +125,23 @@ def test_more_liars_than_a_rule_stands_are_refused(rule, n):
 
 
 @pytest.fixture(scope="module")
-def some():
+def subset():
     return np.random.default_rng(3).normal(size=(15, 40))
 
 
-def test_as_byzfl(some):
+def test_as_byzfl(subset):
     theirs = byzfl_aggregators()
-    assert median(some).update == pytest.approx(theirs.Median()(some))
-    assert trimmed_mean(some, 3).update == pytest.approx(theirs.TrMean(3)(some))
+    assert median(subset).update == pytest.approx(theirs.Median()(subset))
+    assert trimmed_mean(subset, 3).update == pytest.approx(theirs.TrMean(3)(subset))
     # It sums over one neighbour more than the paper does.
-    assert krum(some, 3, neighbours=15 - 3 - 1).update == pytest.approx(theirs.Krum(3)(some))
-    assert multi_krum(some, 3, neighbours=11).update == pytest.approx(theirs.MultiKrum(3)(some))
-    assert geometric_median(some) == pytest.approx(theirs.GeometricMedian(nu=1e-9, T=200)(some), abs=1e-4)
+    assert krum(subset, 3, neighbours=15 - 3 - 1).update == pytest.approx(theirs.Krum(3)(subset))
+    assert multi_krum(subset, 3, neighbours=11).update == pytest.approx(theirs.MultiKrum(3)(subset))
+    assert geometric_median(subset) == pytest.approx(theirs.GeometricMedian(nu=1e-9, T=200)(subset), abs=1e-4)
 
 
-def test_as_flower(some):
+def test_as_flower(subset):
     aggregate = installed("flwr.server.strategy.aggregate")
-    results = [([row], 1) for row in some]
-    assert krum(some, 3).update == pytest.approx(aggregate.aggregate_krum(results, 3, 0)[0])
-    assert median(some).update == pytest.approx(aggregate.aggregate_median(results)[0])
-    assert trimmed_mean(some, 3).update == pytest.approx(aggregate.aggregate_trimmed_avg(results, 0.2)[0])
+    results = [([row], 1) for row in subset]
+    assert krum(subset, 3).update == pytest.approx(aggregate.aggregate_krum(results, 3, 0)[0])
+    assert median(subset).update == pytest.approx(aggregate.aggregate_median(results)[0])
+    assert trimmed_mean(subset, 3).update == pytest.approx(aggregate.aggregate_trimmed_avg(results, 0.2)[0])

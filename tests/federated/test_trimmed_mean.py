@@ -13,18 +13,18 @@ LINE = np.array([[0.0], [1.0], [2.0], [3.0], [90.0]])
 
 
 @pytest.fixture(scope="module")
-def some():
+def subset():
     return np.random.default_rng(3).normal(size=(15, 40))
 
 
-def test_trimmed_mean_as_scipy(some):
-    assert trimmed_mean(some, 3).update == pytest.approx(stats.trim_mean(some, 0.2, axis=0))
+def test_trimmed_mean_as_scipy(subset):
+    assert trimmed_mean(subset, 3).update == pytest.approx(stats.trim_mean(subset, 0.2, axis=0))
 
 
 def test_by_hand():
-    found = trimmed_mean(LINE, malicious=1)
-    assert found.update.tolist() == [2.0]
-    assert found.scores.tolist() == [0, 1, 1, 1, 0]
+    result = trimmed_mean(LINE, malicious=1)
+    assert result.update.tolist() == [2.0]
+    assert result.scores.tolist() == [0, 1, 1, 1, 0]
 
 
 @settings(max_examples=20)

@@ -36,8 +36,8 @@ def test_sketch_keeps_distances():
 
 class TestDoor:
     def test_lists_of_arrays_of_any_shape_are_rows(self):
-        found = as_updates([np.ones((2, 3)), np.zeros((3, 2))])
-        assert found.shape == (2, 6)
+        result = as_updates([np.ones((2, 3)), np.zeros((3, 2))])
+        assert result.shape == (2, 6)
 
     @pytest.mark.parametrize(
         ("dtype", "kept"),
@@ -97,9 +97,9 @@ class TestDistances:
 
 class TestParts:
     def test_combine_keeps_the_precision(self):
-        found = combine(np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), np.array([0.25, 0.75]))
-        assert found.dtype == np.float32
-        assert found.tolist() == [2.5, 3.5]
+        result = combine(np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), np.array([0.25, 0.75]))
+        assert result.dtype == np.float32
+        assert result.tolist() == [2.5, 3.5]
 
     def test_short_updates_are_not_sketched(self):
         updates = np.ones((2, 5))

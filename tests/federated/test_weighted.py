@@ -17,29 +17,29 @@ from anml.weighting.weigh import RECIPES, compute_sample_weights
 def test_any_recipe_weighs_updates(recipe):
     updates = liars(6)
     r = np.r_[np.full(14, 0.8), np.full(6, 0.2)]
-    found = weighted(updates, r=r, recipe=recipe)
-    assert np.isclose(found.weights.sum(), 1.0)
+    result = weighted(updates, r=r, recipe=recipe)
+    assert np.isclose(result.weights.sum(), 1.0)
     if recipe != "uniform":
-        assert found.weights[14:].sum() < 0.05
-    assert found.gate.reason
+        assert result.weights[14:].sum() < 0.05
+    assert result.gate.reason
 
 
 def test_freshness_lowers_a_late_update():
     updates = np.random.default_rng(0).normal(1, 0.01, (5, 20))
-    found = weighted(updates, t=[1, 1, 1, 1, 0.5], recipe="uniform")
-    assert found.weights[4] == pytest.approx(found.weights[0] / 2)
+    result = weighted(updates, t=[1, 1, 1, 1, 0.5], recipe="uniform")
+    assert result.weights[4] == pytest.approx(result.weights[0] / 2)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 class TestEveryRecipe:
     def test_weights_are_shares_and_the_update_their_mean(self, recipe):
         updates = liars(4)
-        found = weighted(updates, r=np.full(20, 0.5), recipe=recipe)
-        assert found.weights.sum() == pytest.approx(1)
-        assert (found.weights >= 0).all()
+        result = weighted(updates, r=np.full(20, 0.5), recipe=recipe)
+        assert result.weights.sum() == pytest.approx(1)
+        assert (result.weights >= 0).all()
         length = np.linalg.norm(updates, axis=1)
-        clipped = clip_factors(length, MAX_NORM_RATIO * median_norm(length, found.weights))
-        np.testing.assert_allclose(found.update, (found.weights * clipped) @ updates, atol=1e-12)
+        clipped = clip_factors(length, MAX_NORM_RATIO * median_norm(length, result.weights))
+        np.testing.assert_allclose(result.update, (result.weights * clipped) @ updates, atol=1e-12)
 
     def test_the_order_of_clients_does_not_matter(self, recipe):
         updates, order = liars(4), np.random.default_rng(1).permutation(20)
@@ -48,18 +48,18 @@ class TestEveryRecipe:
 
     def test_the_recipe_is_the_one_of_samples(self, recipe):
         """The same signals through the same recipe: branch and scores are those of `weigh_signals`."""
-        found = weighted(liars(4), recipe=recipe)
-        noise = float(np.mean(found.by_updates < 0.5))
-        signals = Signals.of(found.q, label_error_rate=noise, p_correct=found.by_updates)
+        result = weighted(liars(4), recipe=recipe)
+        noise = float(np.mean(result.by_updates < 0.5))
+        signals = Signals.of(result.q, label_error_rate=noise, p_correct=result.by_updates)
         expected = compute_sample_weights(signals, RECIPES[recipe])
-        assert found.gate.branch == expected.gate.branch
-        np.testing.assert_allclose(found.scores, expected.w, atol=1e-9)
+        assert result.gate.branch == expected.gate.branch
+        np.testing.assert_allclose(result.scores, expected.w, atol=1e-9)
 
 
 def test_two_clients_are_alike():
-    found = weighted([[1.0], [2.0]], recipe="krum")
-    np.testing.assert_allclose(found.q, 1)
-    np.testing.assert_allclose(found.weights, 0.5)
+    result = weighted([[1.0], [2.0]], recipe="krum")
+    np.testing.assert_allclose(result.q, 1)
+    np.testing.assert_allclose(result.weights, 0.5)
 
 
 def test_an_unknown_recipe_is_named():
@@ -70,13 +70,13 @@ def test_an_unknown_recipe_is_named():
 class TestClientsAsTheyAre:
     def test_rows_count(self):
         updates = np.array([[1.0], [1.0], [1.0], [3.0]])
-        found = weighted(updates, recipe="uniform", rows=[10, 10, 20, 40])
-        np.testing.assert_allclose(found.weights, [0.125, 0.125, 0.25, 0.5])
-        assert found.update == pytest.approx(2.0)
+        result = weighted(updates, recipe="uniform", rows=[10, 10, 20, 40])
+        np.testing.assert_allclose(result.weights, [0.125, 0.125, 0.25, 0.5])
+        assert result.update == pytest.approx(2.0)
 
     def test_rows_that_are_only_claimed_buy_no_more_than_ten_clients(self):
-        found = weighted(np.ones((5, 3)), recipe="uniform", rows=[10, 10, 10, 10, 10**9])
-        assert found.weights[4] == pytest.approx(100 / 140)
+        result = weighted(np.ones((5, 3)), recipe="uniform", rows=[10, 10, 10, 10, 10**9])
+        assert result.weights[4] == pytest.approx(100 / 140)
 
     def test_a_shout_is_cut_to_three_times_the_usual(self):
         updates = np.array([[1.0], [1.0], [1.0], [1.0], [50.0]])
@@ -100,8 +100,8 @@ class TestClientsAsTheyAre:
             return p, np.zeros(len(agrees))
 
         updates = np.random.default_rng(0).normal(0, 1, (10, 20))
-        found = weighted(updates, recipe="evidence", judge=nobody_but_the_first)
-        np.testing.assert_array_equal(found.weights, np.r_[1.0, np.zeros(9)])
+        result = weighted(updates, recipe="evidence", judge=nobody_but_the_first)
+        np.testing.assert_array_equal(result.weights, np.r_[1.0, np.zeros(9)])
 
 
 def test_an_update_may_be_extrapolated_where_clients_pull_in_many_directions():

@@ -86,5 +86,5 @@ class TestLayerFactor:
     def test_formed_gradients_are_a_layer_with_delta_one(self):
         gradients = torch.arange(6.0).reshape(2, 3)
         assert torch.equal(formed_part(gradients).formed(), gradients)
-        found = materialised_factors(gradients, torch.zeros(2))
-        torch.testing.assert_close(found.products(found), gradients @ gradients.T)
+        result = materialised_factors(gradients, torch.zeros(2))
+        torch.testing.assert_close(result.products(result), gradients @ gradients.T)

@@ -73,18 +73,18 @@ def test_zero_one_weights_are_subsets():
 
 def test_training_stops_when_told():
     x, y, _ = some_data()
-    seen = []
+    calls = []
     networks = initialise(LayerWidths(5, (), 3), [0])
     train(
         networks, TrainingData.shared(x, y, torch.ones(1, 40)), "classification", [0], epochs=50,
-        on_epoch=lambda epoch: seen.append(epoch) or epoch == 3,
+        on_epoch=lambda epoch: calls.append(epoch) or epoch == 3,
     )  # fmt: skip
-    assert seen == [1, 2, 3]
+    assert calls == [1, 2, 3]
 
 
 def test_losses_by_hand():
     outputs = torch.tensor([[[0.0, 0.0], [np.log(3.0), 0.0]]], dtype=torch.float32)
-    found = losses(outputs, torch.tensor([[0, 1]]), "classification")
-    torch.testing.assert_close(found, torch.tensor([[np.log(2.0), np.log(4.0)]], dtype=torch.float32))
-    found = losses(torch.tensor([[[1.0], [2.0]]]), torch.tensor([[3.0, 2.0]]), "regression")
-    torch.testing.assert_close(found, torch.tensor([[4.0, 0.0]]))
+    result = losses(outputs, torch.tensor([[0, 1]]), "classification")
+    torch.testing.assert_close(result, torch.tensor([[np.log(2.0), np.log(4.0)]], dtype=torch.float32))
+    result = losses(torch.tensor([[[1.0], [2.0]]]), torch.tensor([[3.0, 2.0]]), "regression")
+    torch.testing.assert_close(result, torch.tensor([[4.0, 0.0]]))

@@ -26,10 +26,10 @@ def gradients(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tens
         sample = x[at : at + 1].double() if x.is_floating_point() else x[at : at + 1]
         out = module(sample)
         loss = nn.functional.cross_entropy(out, y[at : at + 1])
-        found = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
+        result = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
         rows.append(
             torch.cat([torch.zeros(p.numel()).double() if g is None else g.flatten()
-                       for p, g in zip(named.values(), found, strict=True)])
+                       for p, g in zip(named.values(), result, strict=True)])
         )  # fmt: skip
     return torch.stack(rows)
 
@@ -325,7 +325,7 @@ class TestOthers:
         assert [layer.training for layer in module] == [True, True, False, True]
 
     @pytest.mark.parametrize(
-        ("x", "y", "said"),
+        ("x", "y", "message"),
         [
             (torch.ones(4, 5), torch.zeros(4).long(), r"Linear cannot be run on a batch of shape \(4, 5\)"),
             (torch.ones(4, 4).long(), torch.zeros(4).long(), r"shape \(4, 4\), int64"),
@@ -334,8 +334,8 @@ class TestOthers:
             (torch.ones(4, 4), torch.zeros(4).bool(), "y must hold classes as whole numbers"),
         ],
     )
-    def test_what_does_not_fit_is_one_sentence(self, x, y, said):
-        with pytest.raises(InputError, match=said):
+    def test_what_does_not_fit_is_one_sentence(self, x, y, message):
+        with pytest.raises(InputError, match=message):
             module_factors(nn.Linear(4, 3), x, y, "softmax")
 
     def test_a_loss_of_the_users_own(self):

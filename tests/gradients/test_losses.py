@@ -31,9 +31,9 @@ def outputs(name):
 @pytest.mark.parametrize("name", LOSSES)
 class TestEveryLoss:
     def test_is_one_number_a_sample(self, name):
-        found = sample_losses(name, outputs(name), targets(name))
-        assert found.shape == (3,)
-        assert (found >= 0).all()
+        result = sample_losses(name, outputs(name), targets(name))
+        assert result.shape == (3,)
+        assert (result >= 0).all()
 
     def test_a_sample_has_its_loss_whatever_its_batch(self, name):
         whole = sample_losses(name, outputs(name), targets(name))
@@ -57,18 +57,18 @@ class TestByHand:
         assert float(next_token(z, torch.tensor([[0, 1, -100]]))) == pytest.approx(math.log(2))
 
     def test_half_precision_is_no_excuse(self):
-        found = sample_losses("softmax", OUTPUTS.bfloat16(), torch.tensor([0, 1, 1]))
-        torch.testing.assert_close(found, LOSSES["softmax"](OUTPUTS, torch.tensor([0, 1, 1])))
+        result = sample_losses("softmax", OUTPUTS.bfloat16(), torch.tensor([0, 1, 1]))
+        torch.testing.assert_close(result, LOSSES["softmax"](OUTPUTS, torch.tensor([0, 1, 1])))
 
     def test_softmax(self):
         # log(1 + 1); log(1 + e²); log(1 + e^-4).
-        found = LOSSES["softmax"](OUTPUTS, torch.tensor([0, 1, 1]))
+        results = LOSSES["softmax"](OUTPUTS, torch.tensor([0, 1, 1]))
         expected = torch.tensor([2.0, 1 + torch.e**2, 1 + torch.e**-4]).log()
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(results, expected)
 
     def test_logistic(self):
-        found = LOSSES["logistic"](OUTPUTS[:, :1], torch.tensor([0.0, 1.0, 1.0]))
-        torch.testing.assert_close(found, torch.tensor([2.0, 1 + torch.e**-2, 1 + torch.e]).log())
+        results = LOSSES["logistic"](OUTPUTS[:, :1], torch.tensor([0.0, 1.0, 1.0]))
+        torch.testing.assert_close(results, torch.tensor([2.0, 1 + torch.e**-2, 1 + torch.e]).log())
 
     def test_squared(self):
         assert LOSSES["squared"](torch.tensor([[1.0], [4.0]]), torch.tensor([3.0, 4.0])).tolist() == [4, 0]
@@ -76,9 +76,9 @@ class TestByHand:
     def test_a_sequence_has_the_mean_over_its_places(self):
         logits = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
         target = torch.tensor([[0, 1, 3], [2, -100, -100]])
-        found = LOSSES["softmax"](logits, target)
-        torch.testing.assert_close(found[0], functional.cross_entropy(logits[0], target[0]))
-        torch.testing.assert_close(found[1], functional.cross_entropy(logits[1, :1], target[1, :1]))
+        results = LOSSES["softmax"](logits, target)
+        torch.testing.assert_close(results[0], functional.cross_entropy(logits[0], target[0]))
+        torch.testing.assert_close(results[1], functional.cross_entropy(logits[1, :1], target[1, :1]))
 
     def test_a_sequence_of_nothing_has_no_loss(self):
         assert LOSSES["softmax"](torch.zeros(1, 2, 3), torch.full((1, 2), -100)).tolist() == [0]

@@ -126,9 +126,9 @@ class TestBatches:
         module = net()
         whole = module_factors(module, x, y, "softmax")
         batches = [Batch(x[at : at + size], y[at : at + size]) for at in range(0, 30, size)]
-        found = exact_factors(module, batches, GradientSettings(), 30)
-        torch.testing.assert_close(found.products(found), whole.products(whole), rtol=1e-4, atol=1e-6)
-        torch.testing.assert_close(found.loss, whole.loss)
+        result = exact_factors(module, batches, GradientSettings(), 30)
+        torch.testing.assert_close(result.products(result), whole.products(whole), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(result.loss, whole.loss)
 
     def test_the_last_layers_alone_are_a_part_of_the_gradient(self):
         x, y, _ = some_data()
@@ -185,10 +185,10 @@ class TestModes:
     def test_every_layers_own_mode_comes_back_after_an_error_too(self):
         module = nn.Sequential(nn.Dropout(), nn.Linear(2, 2))
         module[1].eval()
-        seen = []
+        calls = []
         with pytest.raises(RuntimeError), in_evaluation(module):
-            raise RuntimeError(seen.append(module[0].training))
-        assert seen == [False]
+            raise RuntimeError(calls.append(module[0].training))
+        assert calls == [False]
         assert module[0].training
         assert not module[1].training
 
@@ -203,8 +203,8 @@ class TestModes:
         x, y, _ = some_data()
         module = net()
         exact = module_factors(module, x, y, "softmax")
-        found = exact_factors(module, [Batch(x, y)], GradientSettings(precision=torch.bfloat16), 30)
-        np.testing.assert_allclose(found.norms().sqrt(), exact.norms().sqrt(), rtol=0.1, atol=0.05)
+        result = exact_factors(module, [Batch(x, y)], GradientSettings(precision=torch.bfloat16), 30)
+        np.testing.assert_allclose(result.norms().sqrt(), exact.norms().sqrt(), rtol=0.1, atol=0.05)
 
     def test_covered_parameters_are_those_that_are_trained(self):
         x, y, _ = some_data()
@@ -238,7 +238,7 @@ def test_a_batch_as_large_as_its_sequences_are_long(lengths, sparse):
     x = [torch.arange(n * t).reshape(n, t) % 20 for n, t in zip((10, 6), lengths, strict=True)]
     y = [torch.arange(len(each)) % 3 for each in x]
     module = Placed(sparse)
-    found = exact_factors(module, map(Batch, x, y), GradientSettings(), 16)
+    result = exact_factors(module, map(Batch, x, y), GradientSettings(), 16)
     rows = [
         torch.cat([
             torch.zeros(p.numel()) if g is None else (g.to_dense() if g.is_sparse else g).flatten()
@@ -254,4 +254,4 @@ def test_a_batch_as_large_as_its_sequences_are_long(lengths, sparse):
         for a, b in zip(inputs, target, strict=True)
     ]  # fmt: skip
     exact = torch.stack(rows)
-    torch.testing.assert_close(found.products(found), exact @ exact.T, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(result.products(result), exact @ exact.T, rtol=1e-4, atol=1e-6)

@@ -31,13 +31,13 @@ def slow(module, x, y):
 
 def by_parameter(module, covered):
     names = {id(p): name for name, p in module.named_parameters()}
-    found = {}
+    result = {}
     for parameters, part in covered:
         pieces = part.formed().split([p.numel() for p in parameters], dim=1)
         for p, piece in zip(parameters, pieces, strict=True):
-            assert names[id(p)] not in found
-            found[names[id(p)]] = piece
-    return found
+            assert names[id(p)] not in result
+            result[names[id(p)]] = piece
+    return result
 
 
 X, Y = normal(6, 4), torch.arange(6) % 3
@@ -58,20 +58,20 @@ class Twice(nn.Module):
 def test_every_parameter_is_covered_once():
     module = nn.Sequential(nn.Linear(4, 5), nn.LayerNorm(5), nn.Tanh(), nn.Linear(5, 3))
     covered, losses = recorded(module, X, Y)
-    found, wanted = by_parameter(module, covered), slow(module, X, Y)
-    assert found.keys() == wanted.keys()
+    result, wanted = by_parameter(module, covered), slow(module, X, Y)
+    assert result.keys() == wanted.keys()
     for name, gradient in wanted.items():
-        torch.testing.assert_close(found[name], gradient)
+        torch.testing.assert_close(result[name], gradient)
     torch.testing.assert_close(losses, nn.functional.cross_entropy(module(X), Y, reduction="none").detach())
 
 
 def test_a_layer_used_twice_has_the_sum_and_one_used_for_nothing_none():
     torch.manual_seed(0)
     module = Twice()
-    found = by_parameter(module, recorded(module, X, Y)[0])
+    result = by_parameter(module, recorded(module, X, Y)[0])
     wanted = slow(module, X, Y)
-    assert "aside.weight" not in found
-    for name, gradient in found.items():
+    assert "aside.weight" not in result
+    for name, gradient in result.items():
         torch.testing.assert_close(gradient, wanted[name])
 
 
@@ -80,8 +80,8 @@ def test_tied_weights_have_the_sum_of_both_uses():
     one, two = nn.Linear(4, 4), nn.Linear(4, 4, bias=False)
     two.weight = one.weight
     module = nn.Sequential(one, nn.Tanh(), two, nn.Linear(4, 3))
-    found, wanted = by_parameter(module, recorded(module, X, Y)[0]), slow(module, X, Y)
-    torch.testing.assert_close(found["0.weight"], wanted["0.weight"])
+    result, wanted = by_parameter(module, recorded(module, X, Y)[0]), slow(module, X, Y)
+    torch.testing.assert_close(result["0.weight"], wanted["0.weight"])
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_table_looked_up_once_for_all_samples_counts_for_each(shape):
 
     torch.manual_seed(0)
     module = Positions()
-    found, wanted = by_parameter(module, recorded(module, X, Y)[0]), slow(module, X, Y)
-    torch.testing.assert_close(found["where.weight"], wanted["where.weight"])
+    result, wanted = by_parameter(module, recorded(module, X, Y)[0]), slow(module, X, Y)
+    torch.testing.assert_close(result["where.weight"], wanted["where.weight"])
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_a_table_looked_up_once_for_all_samples_counts_for_each(shape):
     ids=["linear", "two kinds", "frozen", "attention", "slope"],
 )
 def test_kinds_that_no_rule_reads_are_named(module, expected):
-    found = unsupported_layers(module)
-    assert found[: len(expected)] == expected
-    assert bool(found) == bool(expected)
+    result = unsupported_layers(module)
+    assert result[: len(expected)] == expected
+    assert bool(result) == bool(expected)
 
 
 def test_a_module_without_a_readable_layer_is_unreadable():

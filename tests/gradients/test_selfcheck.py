@@ -45,15 +45,15 @@ def test_gradients_given_to_the_wrong_samples_do_not_pass():
     assert not check.same(swapped, rows, losses(module, rows))
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_one_parameter_that_is_off_is_enough(which):
+@pytest.mark.parametrize("case", range(4))
+def test_one_parameter_that_is_off_is_enough(case):
     module = net()
     check = SelfCheck(module, None, False)
     off = []
     for parameters, part in covered_of(module):
         pieces = part.formed().split([p.numel() for p in parameters], dim=1)
         off += [Covered((p,), formed_part(g)) for p, g in zip(parameters, pieces, strict=True)]
-    off[which] = Covered(off[which].parameters, formed_part(1.03 * off[which].part.formed()))
+    off[case] = Covered(off[case].parameters, formed_part(1.03 * off[case].part.formed()))
     rows = check.rows(off)
     assert not check.same(off, rows, losses(module, rows))
 
@@ -88,9 +88,9 @@ def sorted_by_kind():
 def test_what_only_some_samples_do_is_noticed_in_the_first_batch():
     x, y = sorted_by_kind()
     module = Sneaky()
-    found = exact_factors(module, [Batch(x, y)], GradientSettings(), 8)
+    result = exact_factors(module, [Batch(x, y)], GradientSettings(), 8)
     exact = explicit_gradients(module, x, y, nn.functional.cross_entropy)
-    torch.testing.assert_close(found.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(result.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
 
 
 class Silent(nn.Module):
@@ -113,9 +113,9 @@ def test_what_opens_later_is_asked_for_later():
     with pytest.raises(UnsupportedLayer):
         exact_factors(Silent(), batches, GradientSettings(), 8)
     module = Silent()
-    found = exact_factors(module, batches, GradientSettings(from_layers=False), 8)
+    result = exact_factors(module, batches, GradientSettings(from_layers=False), 8)
     exact = explicit_gradients(module, x, y, nn.functional.cross_entropy)
-    torch.testing.assert_close(found.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(result.norms(), exact.square().sum(1), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(

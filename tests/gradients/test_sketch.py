@@ -34,14 +34,14 @@ def by_hand(parameter, gradients, made):
 def test_each_number_is_added_with_its_sign_at_its_place(numbers):
     parameter, gradients = nn.Parameter(torch.zeros(numbers)), normal(5, numbers)
     made = CountSketch([parameter], 64, 0, CPU)
-    found = made.of([Covered((parameter,), formed_part(gradients))])
-    torch.testing.assert_close(found, by_hand(parameter, gradients, made))
+    result = made.of([Covered((parameter,), formed_part(gradients))])
+    torch.testing.assert_close(result, by_hand(parameter, gradients, made))
 
 
 def test_a_short_gradient_is_kept_whole():
     parameter, gradients = nn.Parameter(torch.zeros(40)), normal(6, 40)
-    found = sketched([parameter], [Covered((parameter,), formed_part(gradients))], size=64)
-    torch.testing.assert_close(found @ found.T, gradients @ gradients.T)
+    result = sketched([parameter], [Covered((parameter,), formed_part(gradients))], size=64)
+    torch.testing.assert_close(result @ result.T, gradients @ gradients.T)
 
 
 def test_sketches_are_linear():
@@ -56,8 +56,8 @@ def test_inner_products_are_right_on_average_and_off_by_the_root_of_the_size():
     gradients = nn.functional.normalize(normal(8, 3000), dim=1)
     wanted = gradients @ gradients.T
     part = [Covered((parameter,), formed_part(gradients))]
-    found = torch.stack([(s := sketched([parameter], part, 256, seed)) @ s.T for seed in range(60)])
-    off = found - wanted
+    result = torch.stack([(s := sketched([parameter], part, 256, seed)) @ s.T for seed in range(60)])
+    off = result - wanted
     assert float(off.mean(0).abs().max()) < 0.04
     assert float(off.std(0).max()) < 2 / 256**0.5
 
@@ -77,8 +77,8 @@ def test_factors_are_sketched_as_their_gradients_are(part):
     """Looked-up rows are scattered, never formed; the sketch is the same."""
     parameter = nn.Parameter(torch.zeros(90))
     made = CountSketch([parameter], 64, 0, CPU)
-    found = made.of([Covered((parameter,), part)])
-    torch.testing.assert_close(found, by_hand(parameter, part.formed(), made), rtol=1e-4, atol=1e-4)
+    result = made.of([Covered((parameter,), part)])
+    torch.testing.assert_close(result, by_hand(parameter, part.formed(), made), rtol=1e-4, atol=1e-4)
 
 
 def test_wide_outer_products_are_convolved_from_their_factors(monkeypatch):
@@ -89,8 +89,8 @@ def test_wide_outer_products_are_convolved_from_their_factors(monkeypatch):
     whole = part.formed()
     lengths = whole.norm(dim=1)
     covered = [Covered((weight, bias), part)]
-    found = torch.stack([(s := sketched([weight, bias], covered, 256, seed)) @ s.T for seed in range(60)])
-    off = (found - whole @ whole.T) / (lengths[:, None] * lengths)
+    result = torch.stack([(s := sketched([weight, bias], covered, 256, seed)) @ s.T for seed in range(60)])
+    off = (result - whole @ whole.T) / (lengths[:, None] * lengths)
     assert float(off.mean(0).abs().max()) < 0.08
     assert float(off.std(0).max()) < 4 / 256**0.5
 

@@ -17,26 +17,26 @@ def read_argilla(path, question=None, time=None):
     return argilla.read_argilla(InputFile(path), {"label": question, "time": time})
 
 
-def rows(found, *names):
-    return found.rows.select(*names).rows()
+def rows(result, *names):
+    return result.rows.select(*names).rows()
 
 
 def test_argilla_nested_loses_the_status_and_says_so():
-    found = read_argilla(DATA / "argilla_nested.json", time="when")
-    assert rows(found, "item", "contributor", "label", "text") == [
+    result = read_argilla(DATA / "argilla_nested.json", time="when")
+    assert rows(result, "item", "contributor", "label", "text") == [
         ("r1", "5a1b", "pos", "a fine day"),
         ("r1", "77cc", "neg", "a fine day"),
         ("r2", "5a1b", "neg", "rain again"),
     ]
-    assert found.rows["time"][0] == "2026-02-01T10:00:00.000000Z"
-    assert NO_STATUS in found.warnings
+    assert result.rows["time"][0] == "2026-02-01T10:00:00.000000Z"
+    assert NO_STATUS in result.warnings
 
 
 def test_argilla_flattened_keeps_only_what_was_submitted():
-    found = read_argilla(DATA / "argilla_flat.json")
-    assert rows(found, "item", "contributor", "label") == [("r1", "5a1b", "pos"), ("r2", "77cc", "neg")]
-    assert NO_STATUS not in found.warnings
-    assert "2 responses that were not submitted were left out" in found.warnings
+    result = read_argilla(DATA / "argilla_flat.json")
+    assert rows(result, "item", "contributor", "label") == [("r1", "5a1b", "pos"), ("r2", "77cc", "neg")]
+    assert NO_STATUS not in result.warnings
+    assert "2 responses that were not submitted were left out" in result.warnings
     with pytest.raises(InputError, match="no question 'topic'; this export has: tone"):
         read_argilla(DATA / "argilla_flat.json", "topic")
 
@@ -65,17 +65,17 @@ def test_records_under_one_key_are_read_too(tmp_path):
 @pytest.mark.parametrize("status", ["draft", "discarded", "pending"])
 def test_only_submitted_responses_count(tmp_path, status):
     file = export(tmp_path, flat(["a", "b"], ["u1", "u2"], ["submitted", status]))
-    found = read_argilla(file)
-    assert found.rows["label"].to_list() == ["a"]
-    assert "1 response that was not submitted was left out" in found.warnings
+    result = read_argilla(file)
+    assert result.rows["label"].to_list() == ["a"]
+    assert "1 response that was not submitted was left out" in result.warnings
 
 
 def test_a_nested_status_is_used_where_there_is_one(tmp_path):
     response = {"value": "a", "user_id": "u1", "status": "submitted"}
     file = export(tmp_path, {"id": 1, "responses": {"q": [response, response | {"status": "draft"}]}})
-    found = read_argilla(file)
-    assert found.rows.height == 1
-    assert NO_STATUS not in found.warnings
+    result = read_argilla(file)
+    assert result.rows.height == 1
+    assert NO_STATUS not in result.warnings
 
 
 def test_records_without_an_id_are_counted(tmp_path):
@@ -94,8 +94,8 @@ def test_records_without_an_id_are_counted(tmp_path):
     ],
 )
 def test_times_are_looked_for_where_exports_keep_them(tmp_path, place, expected):
-    found = read_argilla(export(tmp_path, flat(["a"], ["u"], **place)), time="when")
-    assert found.rows["time"].to_list() == [expected]
+    result = read_argilla(export(tmp_path, flat(["a"], ["u"], **place)), time="when")
+    assert result.rows["time"].to_list() == [expected]
 
 
 @pytest.mark.parametrize(

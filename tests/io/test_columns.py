@@ -105,7 +105,7 @@ def test_features_and_ignore() -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "message"),
     [
         ({"label": "lable"}, r"there is no column 'lable' \(did you mean 'label'\?\); columns: size, label"),
         ({"contributor": "zzz"}, "there is no column 'zzz'; columns: size, label"),
@@ -119,8 +119,8 @@ def test_features_and_ignore() -> None:
         ({"ignore": "label"}, "no column could be taken for the label; name one of size, label"),
     ],
 )
-def test_bad_names(named: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said) as raised:
+def test_bad_names(named: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as raised:
         choose_columns(table(), **named)
     assert "\n" not in str(raised.value)
 
@@ -139,14 +139,14 @@ def test_a_nested_column_plays_no_part(role, value):
         choose_columns(frame, **{role: "odd"})
 
 
-def three_each(item: str, who: str, label: str) -> pl.DataFrame:
+def three_each(item: str, contributor: str, label: str) -> pl.DataFrame:
     """Twenty things, each labelled by the same three."""
     things = [number // 3 for number in range(60)]
-    return pl.DataFrame({item: things, who: ["ann", "bob", "eve"] * 20, label: ["yes", "no"] * 30})
+    return pl.DataFrame({item: things, contributor: ["ann", "bob", "eve"] * 20, label: ["yes", "no"] * 30})
 
 
 @pytest.mark.parametrize(
-    ("item", "who", "label"),
+    ("item", "contributors", "label"),
     [
         ("question", "worker", "answer"),
         ("task", "performer", "label"),
@@ -155,9 +155,11 @@ def three_each(item: str, who: str, label: str) -> pl.DataFrame:
         ("sentence_id", "turker", "response"),
     ],
 )
-def test_labels_alone_are_recognised_by_the_names_people_use(item: str, who: str, label: str) -> None:
-    columns, _ = choose_columns(three_each(item, who, label))
-    assert columns == Columns(label=label, contributor=who, item=item)
+def test_labels_alone_are_recognised_by_the_names_people_use(
+    item: str, contributors: str, label: str
+) -> None:
+    columns, _ = choose_columns(three_each(item, contributors, label))
+    assert columns == Columns(label=label, contributor=contributors, item=item)
 
 
 def test_an_identifier_that_contributors_share_is_the_item_whatever_it_is_called() -> None:
@@ -181,7 +183,7 @@ def test_a_text_that_is_the_item_stays_a_feature() -> None:
 @pytest.mark.parametrize("name", [*GOLD_ALIASES, *HONEYPOT_ALIASES, *TIMES_SPENT])
 def test_what_a_name_means_is_no_feature_under_the_name_that_exports_give_it(name: str) -> None:
     frame = pl.DataFrame({"label": ["a", "b"] * 3, "size": [1.0, 2.0, 2.0, 1.0, 3.0, 1.0]})
-    told = frame.with_columns(pl.col("size").alias(f"data_{name}"))
-    chosen, notes = choose_columns(told)
+    known = frame.with_columns(pl.col("size").alias(f"data_{name}"))
+    chosen, notes = choose_columns(known)
     assert chosen.features == ("size",)
     assert any(f"'data_{name}'" in note for note in notes)

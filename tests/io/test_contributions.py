@@ -43,34 +43,34 @@ def proof(item="1", contributor="ann", kind="review-accepted", issuer="bob", at=
 
 class TestGather:
     def test_every_table_has_the_same_first_columns_as_text(self):
-        found = assemble("x", [row(item=1, label=2, size=3.5), row(item=2, label=4)])
-        assert found.rows.columns == [*ROW_COLUMNS, "size"]
-        assert [found.rows[name].dtype for name in ROW_COLUMNS] == [pl.String] * len(ROW_COLUMNS)
-        assert found.rows["label"].to_list() == ["2", "4"]
-        assert found.rows["size"].to_list() == [3.5, None]
-        assert found.evidence.columns == list(EVIDENCE_COLUMNS)
+        result = assemble("x", [row(item=1, label=2, size=3.5), row(item=2, label=4)])
+        assert result.rows.columns == [*ROW_COLUMNS, "size"]
+        assert [result.rows[name].dtype for name in ROW_COLUMNS] == [pl.String] * len(ROW_COLUMNS)
+        assert result.rows["label"].to_list() == ["2", "4"]
+        assert result.rows["size"].to_list() == [3.5, None]
+        assert result.evidence.columns == list(EVIDENCE_COLUMNS)
 
     def test_nothing_found_is_an_error(self):
         with pytest.raises(InputError, match="no finished toloka label was found"):
             assemble("toloka", [])
 
     def test_rows_of_nobody_are_left_out_and_said(self):
-        found = assemble("x", [row(), row(contributor=None), row(contributor="bob")])
-        assert found.rows["contributor"].to_list() == ["ann", "bob"]
-        assert found.warnings == ["1 of 3 rows do not say who contributed them and were left out"]
+        result = assemble("x", [row(), row(contributor=None), row(contributor="bob")])
+        assert result.rows["contributor"].to_list() == ["ann", "bob"]
+        assert result.warnings == ["1 of 3 rows do not say who contributed them and were left out"]
         with pytest.raises(InputError, match="no row says who contributed it"):
             assemble("x", [row(contributor=None)])
 
     def test_what_is_said_of_work_that_nobody_did_is_left_out(self):
-        found = assemble("x", [row()], [proof(), proof(contributor="zoe"), proof(contributor=None)])
-        assert found.evidence["contributor"].to_list() == ["ann"]
+        result = assemble("x", [row()], [proof(), proof(contributor="zoe"), proof(contributor=None)])
+        assert result.evidence["contributor"].to_list() == ["ann"]
 
-    @pytest.mark.parametrize(("most", "said"), [(5, False), (6, True)])
-    def test_an_account_with_more_than_half_of_the_rows_is_named(self, most, said):
-        rows = [row(contributor="ann" if at < most else f"c{at}") for at in range(10)]
+    @pytest.mark.parametrize(("limit", "message"), [(5, False), (6, True)])
+    def test_an_account_with_more_than_half_of_the_rows_is_named(self, limit, message):
+        rows = [row(contributor="ann" if at < limit else f"c{at}") for at in range(10)]
         warnings = assemble("x", rows).warnings
-        assert bool(warnings) == said
-        if said:
+        assert bool(warnings) == message
+        if message:
             assert "one account, 'ann', holds 60% of the rows" in warnings[0]
 
     def test_a_single_contributor_is_not_accused_of_importing(self):
@@ -139,10 +139,10 @@ class TestParts:
 
     def test_plain_values_are_kept_and_renamed_where_they_clash(self):
         names = [*ROW_COLUMNS, KNOWN, REVIEWED, IS_TRUTH]
-        found = scalar_fields(
+        result = scalar_fields(
             {**dict.fromkeys(names, 1), "size": 2, "parts": [1], "box": {"x": 1}, "none": None}
         )
-        assert found == {**{f"data_{name}": 1 for name in names}, "size": 2}
+        assert result == {**{f"data_{name}": 1 for name in names}, "size": 2}
 
 
 class TestLabelText:
@@ -200,9 +200,9 @@ class TestTimes:
 def test_identifiers_and_labels_are_text_whatever_they_look_like(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("worker,size\n7,1.5\n8,2\n")
-    found = read_typed(file, ["worker", "absent"])
-    assert found["worker"].to_list() == ["7", "8"]
-    assert found["size"].to_list() == [1.5, 2.0]
+    result = read_typed(file, ["worker", "absent"])
+    assert result["worker"].to_list() == ["7", "8"]
+    assert result["size"].to_list() == [1.5, 2.0]
 
 
 def test_numbers_that_fit_no_column_are_names():

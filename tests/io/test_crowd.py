@@ -15,8 +15,8 @@ def read_crowd(path, preset, **columns):
     return PRESETS[preset](InputFile(path), columns)
 
 
-def rows(found, *names):
-    return found.rows.select(*names).rows()
+def rows(result, *names):
+    return result.rows.select(*names).rows()
 
 
 def test_crowd_long_and_wide():
@@ -37,27 +37,27 @@ def test_crowd_long_and_wide():
 
 
 def test_toloka_golden_and_status():
-    found = read_crowd(DATA / "toloka.tsv", "toloka")
-    assert rows(found, "item", "contributor", "label", "truth", "text") == [
+    result = read_crowd(DATA / "toloka.tsv", "toloka")
+    assert rows(result, "item", "contributor", "label", "truth", "text") == [
         ("k1", "wA", "yes", "yes", "red fox"),
         ("k2", "wA", "no", "yes", "blue fox"),
         ("k3", "wB", "yes", None, "green fox"),
     ]
-    assert found.evidence.select("item", "kind", "issuer").rows() == [
+    assert result.evidence.select("item", "kind", "issuer").rows() == [
         ("k1", "review-accepted", "toloka requester"),
         ("k2", "review-rejected", "toloka requester"),
     ]
 
 
 def test_mturk_approval_by_the_clock_proves_nothing():
-    found = read_crowd(DATA / "mturk.csv", "mturk")
-    assert found.rows.height == 4
-    assert found.rows["time"][0] == "2026-03-10T05:16:08.000000Z"
-    assert found.evidence.select("item", "contributor", "kind").rows() == [
+    result = read_crowd(DATA / "mturk.csv", "mturk")
+    assert result.rows.height == 4
+    assert result.rows["time"][0] == "2026-03-10T05:16:08.000000Z"
+    assert result.evidence.select("item", "contributor", "kind").rows() == [
         ("3AA", "A1X", "review-accepted"),
         ("3BB", "A2Y", "review-rejected"),
     ]
-    assert "1 approval was made by the clock, which proves nothing" in found.warnings
+    assert "1 approval was made by the clock, which proves nothing" in result.warnings
 
 
 OF_PRESET = {
@@ -81,10 +81,10 @@ def test_every_preset_has_a_file():
 @pytest.mark.parametrize("preset", PRESETS)
 class TestEveryPreset:
     def test_empty_answers_are_left_out_and_people_are_text(self, preset, tmp_path):
-        found = read_crowd(written(tmp_path, preset), preset).rows
-        assert found["label"].to_list()[:2] == ["a", "b"]
-        assert found["contributor"].to_list()[:2] == ["7", "8"]
-        assert found["label"].null_count() == 0
+        result = read_crowd(written(tmp_path, preset), preset).rows
+        assert result["label"].to_list()[:2] == ["a", "b"]
+        assert result["contributor"].to_list()[:2] == ["7", "8"]
+        assert result["label"].null_count() == 0
 
     def test_rows_may_come_in_any_order(self, preset, tmp_path):
         lines = OF_PRESET[preset].splitlines()
@@ -104,10 +104,10 @@ class TestEveryPreset:
 
 
 @pytest.mark.parametrize("item", ["task", "index", "item", "example", "id"])
-@pytest.mark.parametrize("who", ["worker", "annotator", "performer", "contributor"])
+@pytest.mark.parametrize("contributor", ["worker", "annotator", "performer", "contributor"])
 @pytest.mark.parametrize("label", ["label", "output", "answer"])
-def test_long_tables_go_by_every_usual_name(item, who, label, tmp_path):
-    file = written(tmp_path, "crowd-long", f"{item},{who},{label}\n1,ann,a\n1,bob,b\n")
+def test_long_tables_go_by_every_usual_name(item, contributor, label, tmp_path):
+    file = written(tmp_path, "crowd-long", f"{item},{contributor},{label}\n1,ann,a\n1,bob,b\n")
     assert rows(read_crowd(file, "crowd-long"), "item", "contributor", "label") == [
         ("1", "ann", "a"), ("1", "bob", "b"),
     ]  # fmt: skip
@@ -121,8 +121,8 @@ def test_a_label_of_no_item_is_refused(tmp_path):
 
 def test_a_wide_table_may_name_its_items(tmp_path):
     file = written(tmp_path, "crowd-wide", "picture,ann,bob\np1,a,b\np2,,a\n")
-    found = read_crowd(file, "crowd-wide", item="picture")
-    assert rows(found, "item", "contributor", "label") == [
+    result = read_crowd(file, "crowd-wide", item="picture")
+    assert rows(result, "item", "contributor", "label") == [
         ("p1", "ann", "a"), ("p1", "bob", "b"), ("p2", "bob", "a"),
     ]  # fmt: skip
 
@@ -136,8 +136,8 @@ def test_several_answers_are_told_apart_by_name(tmp_path):
 
 def test_yes_and_no_of_a_platform_meet_their_golden_answers(tmp_path):
     text = "OUTPUT:x\tGOLDEN:x\tASSIGNMENT:worker_id\tINPUT:text\ntrue\ttrue\tw\ta\nfalse\t\tw\tb\n"
-    found = read_crowd(written(tmp_path, "toloka", text), "toloka")
-    assert rows(found, "item", "label", "truth") == [("a", "true", "true"), ("b", "false", None)]
+    result = read_crowd(written(tmp_path, "toloka", text), "toloka")
+    assert rows(result, "item", "label", "truth") == [("a", "true", "true"), ("b", "false", None)]
 
 
 def test_tasks_without_an_id_go_by_what_was_shown(tmp_path):
@@ -165,6 +165,6 @@ MTURK = "HITId,WorkerId,AssignmentStatus,ApprovalTime,AutoApprovalTime,Answer.x\
 )
 def test_an_approval_counts_only_before_the_clock_runs_out(approved, limit, counts, tmp_path):
     text = MTURK + f"h,w,Approved,{approved},{limit},a\n"
-    found = read_crowd(written(tmp_path, "mturk", text), "mturk")
-    assert (found.evidence.height == 1) == counts
-    assert bool(found.warnings) != counts
+    result = read_crowd(written(tmp_path, "mturk", text), "mturk")
+    assert (result.evidence.height == 1) == counts
+    assert bool(result.warnings) != counts

@@ -93,8 +93,8 @@ class TestRoundTrip:
         buffer = io.StringIO(newline="")
         writer = csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerows([["n", "text"], *([at, text] for at, text in enumerate(texts))])
-        found = read(buffer.getvalue().encode())["text"].to_list()
-        assert [value or "" for value in found] == [text.strip() for text in texts]
+        result = read(buffer.getvalue().encode())["text"].to_list()
+        assert [value or "" for value in result] == [text.strip() for text in texts]
 
     @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
     def test_any_usual_separator_is_seen_in_the_header(self, separator):
@@ -103,13 +103,13 @@ class TestRoundTrip:
 
     @pytest.mark.parametrize("gap", MISSING)
     def test_every_spelling_of_no_value(self, gap):
-        found = read(f"a,b\n{gap},x\n1,y\n".encode())
-        assert found["a"].to_list() == [None, 1]
+        result = read(f"a,b\n{gap},x\n1,y\n".encode())
+        assert result["a"].to_list() == [None, 1]
 
     def test_blanks_around_numbers_do_not_make_them_text(self):
-        found = read(b"a,b\n 1 , 2.5\n 3 , ?\n")
-        assert found.dtypes == [pl.Int64, pl.Float64]
-        assert found["b"].to_list() == [2.5, None]
+        result = read(b"a,b\n 1 , 2.5\n 3 , ?\n")
+        assert result.dtypes == [pl.Int64, pl.Float64]
+        assert result["b"].to_list() == [2.5, None]
 
     def test_names_lose_the_blanks_around_them(self):
         assert read(b" a , b\n1,2\n").columns == ["a", "b"]
@@ -170,14 +170,14 @@ class TestLeadingZeros:
     """007 and 7 are two people: whole numbers with needless zeros are names."""
 
     def test_names_with_zeros_stay_different(self):
-        found = read_delimited(b"who,n\n007,1\n7,2\n010,3\n", "x", ",")
-        assert found["who"].to_list() == ["007", "7", "010"]
-        assert found["n"].to_list() == [1, 2, 3]
+        result = read_delimited(b"who,n\n007,1\n7,2\n010,3\n", "x", ",")
+        assert result["who"].to_list() == ["007", "7", "010"]
+        assert result["n"].to_list() == [1, 2, 3]
 
     @pytest.mark.parametrize("value", ["0", "10", "100", "2007", "0.5", "-3", "-0.07"])
     def test_plain_numbers_stay_numbers(self, value):
-        found = read_delimited(f"who,n\n007,{value}\n7,2\n".encode(), "x", ",")
-        assert found["n"].dtype.is_numeric()
+        result = read_delimited(f"who,n\n007,{value}\n7,2\n".encode(), "x", ",")
+        assert result["n"].dtype.is_numeric()
 
     def test_a_zero_that_comes_late_counts_too(self):
         rows = "".join(f"{n}\n" for n in range(1, 20_000))

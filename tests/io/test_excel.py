@@ -60,7 +60,7 @@ def test_two_tables_in_one_workbook_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "is empty"),
         (b"a,b\n1,2\n", "is not an Excel workbook; save it as .xlsx or as CSV"),
@@ -71,10 +71,10 @@ def test_two_tables_in_one_workbook_are_refused(tmp_path):
         (workbook([]), "has no header line"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(data, said, tmp_path):
+def test_what_cannot_be_read_is_one_sentence(data, message, tmp_path):
     with pytest.raises(AnmlError) as refused:
         read(tmp_path, data)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -21,43 +21,43 @@ EXPORTS = {
 @pytest.fixture
 def reads(monkeypatch):
     """Count the reads of each file."""
-    seen = Counter()
+    inputs = Counter()
     whole = Path.read_bytes
 
     def read(path):
-        seen[path.name] += 1
+        inputs[path.name] += 1
         return whole(path)
 
     monkeypatch.setattr(Path, "read_bytes", read)
-    return seen
+    return inputs
 
 
 @pytest.mark.parametrize("name", EXPORTS)
 def test_an_audit_reads_an_export_once(reads, name):
-    found = read_source(DATA / name, "auto", {})
+    result = read_source(DATA / name, "auto", {})
     assert reads[name] == 1
-    assert found.format == EXPORTS[name]
-    assert found.table.sha256 == hashlib.sha256((DATA / name).read_bytes()).hexdigest()
+    assert result.format == EXPORTS[name]
+    assert result.table.sha256 == hashlib.sha256((DATA / name).read_bytes()).hexdigest()
 
 
 def test_a_plain_table_is_read_once(reads, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("label,contributor,x\n0,ann,1\n1,bob,2\n")
-    found = read_source(path, "auto", {})
-    assert (found.format, reads["rows.csv"]) == ("table", 1)
+    result = read_source(path, "auto", {})
+    assert (result.format, reads["rows.csv"]) == ("table", 1)
 
 
 def test_an_import_reads_it_once_too(reads):
     file = InputFile(DATA / "toloka.tsv")
-    format, found = read_export(file, "auto", {})
-    assert (format, found.rows.is_empty()) == ("toloka", False)
+    format, result = read_export(file, "auto", {})
+    assert (format, result.rows.is_empty()) == ("toloka", False)
     digest = file.sha256
     assert reads == {"toloka.tsv": 1}
     assert digest == hashlib.sha256((DATA / "toloka.tsv").read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"\xff\xfe", "is not UTF-8 text"),
@@ -66,10 +66,10 @@ def test_an_import_reads_it_once_too(reads):
         (b"[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_json_is_one_sentence(tmp_path, content, said):
+def test_what_is_no_json_is_one_sentence(tmp_path, content, message):
     path = tmp_path / "export.json"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         InputFile(path).json  # noqa: B018
 
 

@@ -64,11 +64,11 @@ class TestEveryFormat:
             assert text.endswith("Z")
 
     def test_evidence_is_about_labels_of_the_file(self, format):
-        found = self.read(format)
-        assert found.evidence.columns == list(EVIDENCE_COLUMNS)
-        pairs = set(found.rows.select("item", "contributor").rows())
-        assert set(found.evidence.select("item", "contributor").rows()) <= pairs
-        assert set(found.evidence["kind"]) <= {"review-accepted", "review-rejected", "fixed"}
+        result = self.read(format)
+        assert result.evidence.columns == list(EVIDENCE_COLUMNS)
+        pairs = set(result.rows.select("item", "contributor").rows())
+        assert set(result.evidence.select("item", "contributor").rows()) <= pairs
+        assert set(result.evidence["kind"]) <= {"review-accepted", "review-rejected", "fixed"}
 
     def test_reading_twice_gives_the_same(self, format):
         one, two = self.read(format), self.read(format)
@@ -98,8 +98,8 @@ class TestEveryFormat:
 
 @pytest.mark.parametrize("format", FORMAT_SIGNATURES)
 def test_marks_are_columns_of_the_formats_own_file(format):
-    found = detect_format(InputFile(DATA / OF_FORMAT[format][0]))
-    assert found == format
+    result = detect_format(InputFile(DATA / OF_FORMAT[format][0]))
+    assert result == format
 
 
 def test_an_unknown_format_names_the_known():

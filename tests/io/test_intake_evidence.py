@@ -38,7 +38,7 @@ def test_truth_values_as_verification() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ([0.5, 1.5, 0.1, 0.2], "column 'trust': verification must be a level or lie in .*, got 1.5"),
         ([0.5, -0.1, 0.1, 0.2], "got -0.1"),
@@ -49,8 +49,8 @@ def test_truth_values_as_verification() -> None:
         ([float("inf"), 0.1, 0.1, 0.1], "got inf"),
     ],
 )
-def test_bad_signals(values: list[Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_signals(values: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         prepared(labelled(trust=values), verification="trust")
 
 
@@ -63,7 +63,7 @@ def test_parents_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         (
             {"item": ["a", "b", "c"], "derived_from": [None, "z", "y"]},
@@ -73,8 +73,8 @@ def test_parents_by_hand() -> None:
         ({"derived_from": [None, "b", None]}, "there is no item column"),
     ],
 )
-def test_bad_parents(columns: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_parents(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         prepared(labelled(**columns), derived_from="derived_from")
 
 
@@ -95,19 +95,19 @@ class TestIdentifiers:
 class TestEverySignal:
     def test_every_level_by_its_name(self, role):
         levels, _, _ = SIGNALS[role]
-        said: list[str] = []
-        found = read_signal(pl.Series("c", list(levels)), role, said)
-        assert found.tolist() == [level.default for level in levels.values()]
-        assert said == []
+        messages: list[str] = []
+        result = read_signal(pl.Series("c", list(levels)), role, messages)
+        assert result.tolist() == [level.default for level in levels.values()]
+        assert messages == []
 
     def test_truth_values_and_gaps_are_read_as_said(self, role):
         levels, cautious, true = SIGNALS[role]
-        said: list[str] = []
-        found = read_signal(pl.Series("c", [True, False, None]), role, said)
-        assert found.tolist() == [levels[name].default for name in (true, cautious, cautious)]
-        assert len(said) == 2
-        assert repr(true) in said[0]
-        assert said[1].startswith("1 of 3 labels have no ")
+        messages: list[str] = []
+        result = read_signal(pl.Series("c", [True, False, None]), role, messages)
+        assert result.tolist() == [levels[name].default for name in (true, cautious, cautious)]
+        assert len(messages) == 2
+        assert repr(true) in messages[0]
+        assert messages[1].startswith("1 of 3 labels have no ")
 
     def test_no_evidence_neither_accuses_nor_vouches(self, role):
         levels, cautious, _ = SIGNALS[role]
@@ -120,15 +120,15 @@ class TestEverySignal:
 
 
 def slow_parents(derived, items):
-    found = []
+    results = []
     for row, text in enumerate(derived):
         parts = [part.strip() for part in (text or "").split(";") if part.strip()]
         above = []
         for part in parts:
             above += [at for at, item in enumerate(items) if item == part and at not in above]
         assert row not in above
-        found.append(above)
-    return found
+        results.append(above)
+    return results
 
 
 class TestParents:
@@ -138,7 +138,9 @@ class TestParents:
         rng = np.random.default_rng(seed)
         items = [f"i{at // 2}" for at in range(10)]
         derived = [
-            ";".join(rng.choice([f"i{of}" for of in range(at // 2)], rng.integers(0, 4))) if at > 1 else None
+            ";".join(rng.choice([f"i{total}" for total in range(at // 2)], rng.integers(0, 4)))
+            if at > 1
+            else None
             for at in range(10)
         ]
         assert read_parents(pl.Series("d", derived), pl.Series("item", items)) == slow_parents(derived, items)

@@ -62,7 +62,7 @@ def test_gold_where_labels_are_flags_too_goes_by_the_name(name: str, kind: str) 
 
 
 @pytest.mark.parametrize(
-    ("column", "labels", "said"),
+    ("column", "labels", "message"),
     [
         (
             {"g": ["perhaps", "no", "no"]},
@@ -78,11 +78,11 @@ def test_gold_where_labels_are_flags_too_goes_by_the_name(name: str, kind: str) 
     ],
     ids=["neither", "labels under a name of marks", "numbers"],
 )
-def test_bad_gold(column: dict[str, Any], labels: list[Any] | None, said: str) -> None:
+def test_bad_gold(column: dict[str, Any], labels: list[Any] | None, message: str) -> None:
     table = labelled(**column)
     if labels is not None:
         table = table.with_columns(label=pl.Series(labels))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         prepared(table, test_label=next(iter(column)))
 
 
@@ -97,8 +97,8 @@ def read(values: Any, labels: Any, name: str = "g", task: str = "classification"
 
 @pytest.mark.parametrize(("word", "marked"), BOOLEAN_SPELLINGS.items())
 def test_every_flag_in_any_case(word: str, marked: bool) -> None:
-    found = read([f" {word.upper()} ", None], ["a", "b"])
-    assert (found.kind, found.known.tolist()) == ("marks", [marked, False])
+    result = read([f" {word.upper()} ", None], ["a", "b"])
+    assert (result.kind, result.known.tolist()) == ("marks", [marked, False])
 
 
 @pytest.mark.parametrize("name", ALIASES["test_label"])
@@ -108,18 +108,18 @@ def test_every_name_of_marks_means_marks(name: str) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["a", "b", None])), min_size=1, max_size=20))
 def test_labels_are_right_exactly_where_they_agree(rows: list[tuple[str, str | None]]) -> None:
-    labels, gold = [label for label, _ in rows], [said for _, said in rows]
+    labels, gold = [label for label, _ in rows], [message for _, message in rows]
     if not set(gold) & set(labels):
         return
-    found = read(gold, labels)
-    assert found.known.tolist() == [said is not None for said in gold]
-    assert found.right.tolist() == [said == label for label, said in rows]
+    result = read(gold, labels)
+    assert result.known.tolist() == [message is not None for message in gold]
+    assert result.right.tolist() == [message == label for label, message in rows]
 
 
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=20))
 def test_marks_say_nothing_of_the_rows_they_leave_out(values: list[bool | None]) -> None:
-    found = read(pl.Series(values, dtype=pl.Boolean), ["x"] * len(values))
-    assert found.known.tolist() == found.right.tolist() == [value is True for value in values]
+    result = read(pl.Series(values, dtype=pl.Boolean), ["x"] * len(values))
+    assert result.known.tolist() == result.right.tolist() == [value is True for value in values]
 
 
 def test_marks_may_stand_beside_numbers() -> None:

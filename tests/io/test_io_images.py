@@ -115,8 +115,8 @@ class TestPictures:
 
     def test_a_thumbnail_is_a_small_png(self, tmp_path):
         picture(tmp_path / "x.png", (300, 200))
-        found = Image.open(io.BytesIO(Images(["x.png"], tmp_path).thumbnail(0, 72)))
-        assert (found.format, found.size) == ("PNG", (72, 48))
+        result = Image.open(io.BytesIO(Images(["x.png"], tmp_path).thumbnail(0, 72)))
+        assert (result.format, result.size) == ("PNG", (72, 48))
 
     def test_a_file_that_is_not_there_is_named_with_its_row(self, tmp_path):
         picture(tmp_path / "a.png")

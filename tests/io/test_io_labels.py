@@ -54,7 +54,7 @@ def test_task_as_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "options", "said"),
+    ("values", "options", "message"),
     [
         ([None, None], {}, r"'label' \(label\) is empty in all 2 rows of frame"),
         (["x", "x", "x"], {}, "one class only, 'x'"),
@@ -74,8 +74,8 @@ def test_task_as_told() -> None:
         ),
     ],
 )
-def test_bad_labels(values: list[Any], options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_labels(values: list[Any], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         labels_of(values, **options)
 
 
@@ -87,9 +87,9 @@ classes_ = st.lists(st.sampled_from(["b", "a", "10", "9"]), min_size=8, max_size
 class TestClasses:
     @given(classes_)
     def test_codes_are_positions_in_sorted_classes(self, values):
-        found = read_labels(pl.Series("label", values))
-        assert found.classes == sorted(set(values))
-        assert [found.classes[code] for code in found.y] == values
+        result = read_labels(pl.Series("label", values))
+        assert result.classes == sorted(set(values))
+        assert [result.classes[code] for code in result.y] == values
 
     @given(classes_, st.randoms())
     def test_a_class_has_one_code_whatever_the_order_of_rows(self, values, random):
@@ -103,9 +103,9 @@ class TestClasses:
 
     @given(classes_)
     def test_labels_of_another_table_have_the_same_codes(self, values):
-        found = read_labels(pl.Series("label", values))
-        other = read_targets(pl.Series(["unseen", *values]), "classification", found.classes)
-        assert other.tolist() == [-1, *found.y.tolist()]
+        result = read_labels(pl.Series("label", values))
+        other = read_targets(pl.Series(["unseen", *values]), "classification", result.classes)
+        assert other.tolist() == [-1, *result.y.tolist()]
 
 
 class TestGuess:
@@ -134,9 +134,9 @@ class TestGuess:
 class TestQuantities:
     @given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=20, unique=True))
     def test_values_pass_as_they_are(self, values):
-        found = read_labels(pl.Series("label", values), "regression")
-        assert found.y.tolist() == values
-        assert found.classes == []
+        result = read_labels(pl.Series("label", values), "regression")
+        assert result.y.tolist() == values
+        assert result.classes == []
 
     def test_labels_that_cannot_be_squared_are_refused(self):
         with pytest.raises(InputError, match=r"labels beyond 1e\+150, as -1e\+200; scale them"):

@@ -72,12 +72,12 @@ BAD_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "data", "said"), BAD_FILES)
+@pytest.mark.parametrize(("name", "data", "message"), BAD_FILES)
 def test_bad_files_get_one_sentence_that_names_them(
-    tmp_path: Path, name: str, data: bytes, said: str
+    tmp_path: Path, name: str, data: bytes, message: str
 ) -> None:
     path = written(tmp_path, name, data)
-    with pytest.raises(InputError, match=said) as raised:
+    with pytest.raises(InputError, match=message) as raised:
         read_table(path, "test data")
     assert str(raised.value).startswith(f"test data file '{name}'")
     assert "\n" not in str(raised.value)
@@ -135,7 +135,7 @@ def test_pandas_columns_of_every_sort() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than once"),
         (pa.table([[1], [2]], names=["a", "a"]), "more than once"),
@@ -148,8 +148,8 @@ def test_pandas_columns_of_every_sort() -> None:
         ({"a": [1]}, "got dict"),
     ],
 )
-def test_bad_frames(source: object, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_bad_frames(source: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read_table(source)
 
 
@@ -182,13 +182,13 @@ def test_a_file_changed_at_random_is_read_or_refused_in_one_sentence(
         at = place % len(data)
         data = data[:at] + new + data[at + len(new) // 2 :]
     path = written(tmp_path_factory.getbasetemp(), "changed.csv", data)
-    said = "'changed.csv'"
+    message = "'changed.csv'"
     try:
         assert read_table(path).frame.height > 0
     except InputError as error:
-        said = str(error)
-    assert "'changed.csv'" in said
-    assert "\n" not in said
+        message = str(error)
+    assert "'changed.csv'" in message
+    assert "\n" not in message
 
 
 def test_parts_make_one_table_whatever_the_order_of_columns_and_which_of_them_are_empty(tmp_path):

@@ -75,7 +75,7 @@ def test_an_item_with_two_right_labels_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "labels", "said"),
+    ("values", "labels", "message"),
     [
         (
             ["perhaps", None, None],
@@ -87,11 +87,11 @@ def test_an_item_with_two_right_labels_is_said() -> None:
         ([[1], [2], [3]], None, "which cannot be a true_label"),
     ],
 )
-def test_bad_columns(values, labels, said) -> None:
+def test_bad_columns(values, labels, message) -> None:
     table = labelled(answer=values)
     if labels is not None:
         table = table.with_columns(label=pl.Series(labels))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         prepared(table, true_label="answer")
 
 
@@ -139,33 +139,33 @@ class TestExports:
         return read_source(DATA / name, "auto", {})
 
     def test_label_studio_ground_truth_and_reviews(self):
-        found = self.read("label_studio.json")
-        assert (found.roles["true_label"], found.roles["reviewed"]) == ("true_label", "reviewed")
+        result = self.read("label_studio.json")
+        assert (result.roles["true_label"], result.roles["reviewed"]) == ("true_label", "reviewed")
         # Task 1 has a ground truth, which holds for itself and for the others.
-        assert found.table.frame["true_label"].to_list() == ["good", "good", "good", None, None, None]
+        assert result.table.frame["true_label"].to_list() == ["good", "good", "good", None, None, None]
         # Nobody reviews themselves, and what a reviewer fixed is not the contributor's.
-        assert found.table.frame["reviewed"].to_list() == [None, True, False, True, None, None]
-        assert found.table.frame["verification"].to_list() == [None, 0.7, 0.07, 0.7, 0.25, 0.7]
+        assert result.table.frame["reviewed"].to_list() == [None, True, False, True, None, None]
+        assert result.table.frame["verification"].to_list() == [None, 0.7, 0.07, 0.7, 0.25, 0.7]
 
     def test_toloka_golden_answers_and_no_pay_for_a_truth(self):
-        found = self.read("toloka.tsv")
-        assert found.table.frame["true_label"].to_list() == ["yes", "yes", None]
-        assert "reviewed" not in found.roles
-        assert found.beside == ("truth", "true_label")
+        result = self.read("toloka.tsv")
+        assert result.table.frame["true_label"].to_list() == ["yes", "yes", None]
+        assert "reviewed" not in result.roles
+        assert result.beside == ("truth", "true_label")
 
     def test_nothing_is_known_where_nothing_was_said(self):
         for name in ("argilla_flat.json", "mturk.csv"):
-            found = self.read(name)
-            assert not {"true_label", "reviewed"} & {*found.roles, *found.table.frame.columns}
+            result = self.read(name)
+            assert not {"true_label", "reviewed"} & {*result.roles, *result.table.frame.columns}
 
     def test_a_single_annotation_marked_as_ground_truth(self, tmp_path):
         tasks = json.loads((DATA / "label_studio.json").read_text())
         tasks[1]["annotations"] = tasks[1]["annotations"][:1]
         tasks[1]["annotations"][0]["ground_truth"] = True
         (tmp_path / "x.json").write_text(json.dumps(tasks))
-        found = read_source(tmp_path / "x.json", "auto", {})
-        assert found.table.frame.filter(item="2")["true_label"].to_list() == ["bad"]
-        assert "is_ground_truth" not in found.table.frame.columns
+        result = read_source(tmp_path / "x.json", "auto", {})
+        assert result.table.frame.filter(item="2")["true_label"].to_list() == ["bad"]
+        assert "is_ground_truth" not in result.table.frame.columns
 
     def test_columns_of_the_data_do_not_clash_with_ours(self, tmp_path):
         tasks = json.loads((DATA / "label_studio.json").read_text())
@@ -179,10 +179,10 @@ class TestExports:
     def test_the_right_label_in_a_crowd_table_is_known_and_no_feature(self, tmp_path):
         path = tmp_path / "long.csv"
         path.write_text("task,worker,label,gold\nt1,w1,cat,dog\nt1,w2,dog,dog\nt2,w1,cat,\nt2,w2,dog,\n")
-        found = read_source(path, "crowd-long", {})
-        assert found.roles["true_label"] == "true_label"
-        assert found.table.frame["true_label"].to_list() == ["dog", "dog", None, None]
-        assert "data_gold" not in found.table.frame.columns
+        result = read_source(path, "crowd-long", {})
+        assert result.roles["true_label"] == "true_label"
+        assert result.table.frame["true_label"].to_list() == ["dog", "dog", None, None]
+        assert "data_gold" not in result.table.frame.columns
 
 
 def test_a_true_label_that_was_renamed_is_no_feature() -> None:

@@ -19,13 +19,13 @@ def read_label_studio(path, question=None):
     return label_studio.read_label_studio(InputFile(path), {"label": question})
 
 
-def rows(found, *names):
-    return found.rows.select(*names).rows()
+def rows(result, *names):
+    return result.rows.select(*names).rows()
 
 
 def test_label_studio_people_labels_and_truth():
-    found = read_label_studio(DATA / "label_studio.json")
-    assert rows(found, "item", "contributor", "label", "truth") == [
+    result = read_label_studio(DATA / "label_studio.json")
+    assert rows(result, "item", "contributor", "label", "truth") == [
         ("1", "10", "good", None),
         ("1", "ann@lab.example", "good", "good"),
         ("1", "12", "bad", "good"),
@@ -33,18 +33,18 @@ def test_label_studio_people_labels_and_truth():
         ("2", "13", "bad", None),
         ("3", "ann@lab.example", "good", None),
     ]
-    assert found.rows["time"][1] == "2026-01-09T10:00:00.000000Z"
-    assert found.rows["length"].to_list() == [28, 28, 28, 24, 24, 11]
-    assert found.rows["lead_time"].to_list() == [4.3, 6.0, 1.0, 5.0, 2.0, 5.0]
-    assert found.warnings == [
+    assert result.rows["time"][1] == "2026-01-09T10:00:00.000000Z"
+    assert result.rows["length"].to_list() == [28, 28, 28, 24, 24, 11]
+    assert result.rows["lead_time"].to_list() == [4.3, 6.0, 1.0, 5.0, 2.0, 5.0]
+    assert result.warnings == [
         "1 cancelled annotation was left out",
         "1 empty annotation was left out",
     ]
 
 
 def test_label_studio_reviews():
-    found = read_label_studio(DATA / "label_studio.json")
-    assert found.evidence.select("item", "contributor", "kind", "issuer").rows() == [
+    result = read_label_studio(DATA / "label_studio.json")
+    assert result.evidence.select("item", "contributor", "kind", "issuer").rows() == [
         ("1", "ann@lab.example", "review-accepted", "10"),
         ("1", "12", "review-rejected", "10"),
         ("2", "ann@lab.example", "review-accepted", "10"),
@@ -72,16 +72,16 @@ def test_label_studio_says_what_is_wrong(tmp_path):
 
 
 def test_label_studio_warns_when_one_account_holds_most_rows(tmp_path):
-    def annotation(who):
+    def annotation(contributor):
         result = [{"from_name": "t", "type": "rating", "value": {"rating": 4}}]
-        return {"completed_by": who, "result": result}
+        return {"completed_by": contributor, "result": result}
 
     tasks = [{"id": i, "annotations": [annotation(1 if i < 6 else 2)]} for i in range(10)]
     file = tmp_path / "x.json"
     file.write_text("\n".join(json.dumps(task) for task in tasks))
-    found = read_label_studio(file)
-    assert found.rows["label"].to_list() == ["4"] * 10
-    assert "'1', holds 60% of the rows" in found.warnings[0]
+    output = read_label_studio(file)
+    assert output.rows["label"].to_list() == ["4"] * 10
+    assert "'1', holds 60% of the rows" in output.warnings[0]
 
 
 def export(tmp_path, *annotations, **task):
@@ -90,13 +90,13 @@ def export(tmp_path, *annotations, **task):
     return file
 
 
-def annotated(who=1, value=None, kind="choices", **more):
+def annotated(contributor=1, value=None, kind="choices", **more):
     result = [{"from_name": "q", "type": kind, "value": {"choices": ["a"]} if value is None else value}]
-    return {"completed_by": who, "result": result, **more}
+    return {"completed_by": contributor, "result": result, **more}
 
 
 @pytest.mark.parametrize(
-    ("who", "expected"),
+    ("contributor", "expected"),
     [
         (3, "3"),
         ("ann", "ann"),
@@ -107,8 +107,8 @@ def annotated(who=1, value=None, kind="choices", **more):
         ("", None),
     ],
 )
-def test_accounts_in_every_form(who, expected):
-    assert annotator_id(who) == expected
+def test_accounts_in_every_form(contributor, expected):
+    assert annotator_id(contributor) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_labels_of_every_control(tmp_path, kind, value, label):
     ],
 )
 def test_every_review_in_every_form(tmp_path, annotation, kind, issuer):
-    found = read_label_studio(export(tmp_path, annotated(**annotation))).evidence
-    assert found.select("item", "contributor", "kind", "issuer").rows() == [("1", "1", kind, issuer)]
+    result = read_label_studio(export(tmp_path, annotated(**annotation))).evidence
+    assert result.select("item", "contributor", "kind", "issuer").rows() == [("1", "1", kind, issuer)]
 
 
 def test_reviews_go_before_the_last_action(tmp_path):
@@ -183,7 +183,7 @@ def test_parts_of_another_shape_are_named(tmp_path, task, says):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "said"),
+    ("kind", "value", "message"),
     [
         ("labels", {"start": 0, "end": 4, "labels": ["name"]}, "end, start"),
         ("rectanglelabels", {"x": 1, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["cat"]}, "height"),
@@ -191,8 +191,8 @@ def test_parts_of_another_shape_are_named(tmp_path, task, says):
         ("choices", {"start": 0.5, "end": 2.0, "choices": ["laughs"]}, "end, start"),
     ],
 )
-def test_answers_with_a_place_are_refused_and_not_cut_to_their_label(tmp_path, kind, value, said):
-    with pytest.raises(UnsupportedError, match=f"answers to 'q' have positions or ranks \\({said}"):
+def test_answers_with_a_place_are_refused_and_not_cut_to_their_label(tmp_path, kind, value, message):
+    with pytest.raises(UnsupportedError, match=f"answers to 'q' have positions or ranks \\({message}"):
         read_label_studio(export(tmp_path, annotated(1, value, kind)))
 
 
@@ -201,7 +201,7 @@ def test_time_spent_in_the_data_of_a_task_judges_nobody(tmp_path):
     for place, task in enumerate(tasks):
         task["data"] |= {"lead_time": place / 2, "size": place % 2}
     (tmp_path / "x.json").write_text(json.dumps(tasks))
-    found = read_source(tmp_path / "x.json", "auto", {})
-    assert "data_lead_time" in found.table.frame.columns
-    columns, _ = choose_columns(found.table.frame, **found.roles)
+    result = read_source(tmp_path / "x.json", "auto", {})
+    assert "data_lead_time" in result.table.frame.columns
+    columns, _ = choose_columns(result.table.frame, **result.roles)
     assert not [name for name in columns.features if "lead_time" in name]

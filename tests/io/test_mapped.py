@@ -12,8 +12,8 @@ def read_mapped(path, columns=None):
     return mapped.read_with_mapping(InputFile(path), columns or {})
 
 
-def rows(found, *names):
-    return found.rows.select(*names).rows()
+def rows(result, *names):
+    return result.rows.select(*names).rows()
 
 
 def test_tables_by_common_names_or_by_hand(tmp_path):
@@ -21,13 +21,13 @@ def test_tables_by_common_names_or_by_hand(tmp_path):
     file.write_text(
         "item,Worker-ID,label,review,reviewer,size\n1,007,a,accepted,z,3.5\n1,b,a,,,1\n2,b,c,rejected,b,2\n"
     )
-    found = read_mapped(file)
-    assert rows(found, "item", "contributor", "label", "size") == [
+    result = read_mapped(file)
+    assert rows(result, "item", "contributor", "label", "size") == [
         ("1", "007", "a", 3.5),
         ("1", "b", "a", 1.0),
         ("2", "b", "c", 2.0),
     ]
-    assert found.evidence.select("contributor", "kind", "issuer").rows() == [
+    assert result.evidence.select("contributor", "kind", "issuer").rows() == [
         ("007", "review-accepted", "z"),
         ("b", "review-rejected", "b"),
     ]
@@ -82,18 +82,18 @@ def test_every_word_of_a_review(word, kind, tmp_path):
 
 
 def test_rows_without_a_label_are_left_out_and_items_counted_by_row(tmp_path):
-    found = read_mapped(table(tmp_path, "worker,label\nann,a\nbob,\ncat,b\n"))
-    assert rows(found, "item", "contributor", "label") == [("0", "ann", "a"), ("2", "cat", "b")]
+    result = read_mapped(table(tmp_path, "worker,label\nann,a\nbob,\ncat,b\n"))
+    assert rows(result, "item", "contributor", "label") == [("0", "ann", "a"), ("2", "cat", "b")]
 
 
 def test_times_that_cannot_be_read_are_counted_and_shown(tmp_path):
-    found = read_mapped(table(tmp_path, "worker,label,time\nann,a,2026-01-01\nbob,b,soon\ncat,a,later\n"))
-    assert found.rows["time"].to_list() == ["2026-01-01T00:00:00.000000Z", None, None]
-    assert found.warnings == [
+    result = read_mapped(table(tmp_path, "worker,label,time\nann,a,2026-01-01\nbob,b,soon\ncat,a,later\n"))
+    assert result.rows["time"].to_list() == ["2026-01-01T00:00:00.000000Z", None, None]
+    assert result.warnings == [
         "column 'time' (time) has 2 values that are not times, the first 'soon'; they count as not known"
     ]
 
 
 def test_an_empty_cell_stays_missing_in_the_data_columns(tmp_path):
-    found = read_mapped(table(tmp_path, "worker,label,size,hue\nann,a,1,\nbob,b,,red\n"))
-    assert found.rows.select("size", "hue").rows() == [(1, None), (None, "red")]
+    result = read_mapped(table(tmp_path, "worker,label,size,hue\nann,a,1,\nbob,b,,red\n"))
+    assert result.rows.select("size", "hue").rows() == [(1, None), (None, "red")]

@@ -140,14 +140,14 @@ class TestPlain:
 
     @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64])
     def test_nan_is_missing(self, dtype):
-        found = normalise_types(pl.DataFrame({"c": pl.Series([1.5, float("nan")], dtype=dtype)}))["c"]
-        assert (found.dtype, found.to_list()) == (pl.Float64, [1.5, None])
+        result = normalise_types(pl.DataFrame({"c": pl.Series([1.5, float("nan")], dtype=dtype)}))["c"]
+        assert (result.dtype, result.to_list()) == (pl.Float64, [1.5, None])
 
     def test_a_time_with_a_zone_is_utc_and_one_without_stays(self):
         zoned = pl.Series(["2024-07-01 12:00"]).str.to_datetime(time_zone="Europe/Paris")
-        found = normalise_types(pl.DataFrame({"z": zoned, "n": zoned.dt.replace_time_zone(None)}))
-        assert str(found["z"][0]) == "2024-07-01 10:00:00+00:00"
-        assert str(found["n"][0]) == "2024-07-01 12:00:00"
+        result = normalise_types(pl.DataFrame({"z": zoned, "n": zoned.dt.replace_time_zone(None)}))
+        assert str(result["z"][0]) == "2024-07-01 10:00:00+00:00"
+        assert str(result["n"][0]) == "2024-07-01 12:00:00"
 
     @given(values)
     @settings(max_examples=20)

@@ -47,9 +47,9 @@ class TestProbabilities:
 
     @pytest.mark.parametrize("off", [TOLERANCE * 0.9, -TOLERANCE * 0.9])
     def test_what_rounding_left_over_is_shared_out(self, off):
-        found = read(P * (1 + off))
-        np.testing.assert_allclose(found.sum(axis=1), 1)
-        np.testing.assert_allclose(found, P, atol=1e-9)
+        result = read(P * (1 + off))
+        np.testing.assert_allclose(result.sum(axis=1), 1)
+        np.testing.assert_allclose(result, P, atol=1e-9)
 
     def test_a_little_below_zero_is_zero(self):
         rounded = P.copy()
@@ -59,15 +59,15 @@ class TestProbabilities:
     @pytest.mark.parametrize("shape", [(4,), (4, 1)])
     def test_of_two_classes_one_column_without_a_name_is_the_second(self, shape):
         second = np.array([0.1, 0.5, 0.9, 1.0])
-        found = read(second.reshape(shape), classes=["no", "yes"])
-        np.testing.assert_allclose(found, np.column_stack([1 - second, second]))
+        result = read(second.reshape(shape), classes=["no", "yes"])
+        np.testing.assert_allclose(result, np.column_stack([1 - second, second]))
 
     @pytest.mark.parametrize(("name", "first"), [("a", True), ("b", False), ("A", True)])
     def test_of_two_classes_one_named_column_is_enough(self, name, first):
         p = np.array([0.9, 0.2, 0.5, 0.0])
-        found = read(pl.DataFrame({name: p}), classes=["a", "b"])
-        np.testing.assert_allclose(found[:, 0 if first else 1], p)
-        np.testing.assert_allclose(found.sum(axis=1), 1)
+        result = read(pl.DataFrame({name: p}), classes=["a", "b"])
+        np.testing.assert_allclose(result[:, 0 if first else 1], p)
+        np.testing.assert_allclose(result.sum(axis=1), 1)
 
     @pytest.mark.parametrize(
         ("source", "says"),
@@ -127,9 +127,9 @@ class TestEmbeddings:
     @given(st.integers(1, 6), st.integers(0, 99))
     def test_vectors_are_those_of_the_rows_used(self, width, seed):
         vectors = np.random.default_rng(seed).normal(size=(4, width))
-        found, about = read_embeddings(vectors, TABLE, np.array([2, 0]))
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, vectors[[2, 0]].astype(np.float32))
+        result, about = read_embeddings(vectors, TABLE, np.array([2, 0]))
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, vectors[[2, 0]].astype(np.float32))
         assert len(about["sha256"]) == 64
 
     def test_equal_numbers_have_equal_hashes_and_others_others(self):

@@ -17,20 +17,20 @@ def table(**columns: list) -> pl.DataFrame:
 
 def test_a_retracted_row_has_the_level_flagged():
     frame = table(gone=["yes"] * 3 + ["no"] * 57, v=[0.9] * 60)
-    found = anml.audit(
+    result = anml.audit(
         frame, "label", "who", evaluate=False, schema={"retracted": "gone", "verification": "v"}
     )
-    v = found.samples.sort("row")["v"]
+    v = result.samples.sort("row")["v"]
     assert v[:3].to_list() == [VERIFICATION["flagged"].default] * 3
     assert v[3:].to_list() == [0.9] * 57
-    assert any("3 rows are retracted" in note for note in found.to_dict()["notes"])
+    assert any("3 rows are retracted" in note for note in result.to_dict()["notes"])
 
 
 def test_retractions_alone_leave_the_rest_at_one():
-    found = anml.audit(
+    result = anml.audit(
         table(gone=[True] + [False] * 59), "label", "who", evaluate=False, schema={"retracted": "gone"}
     )
-    assert found.samples.sort("row")["v"].to_list() == [VERIFICATION["flagged"].default] + [1.0] * 59
+    assert result.samples.sort("row")["v"].to_list() == [VERIFICATION["flagged"].default] + [1.0] * 59
 
 
 def test_a_retraction_is_true_or_false():
@@ -41,6 +41,6 @@ def test_a_retraction_is_true_or_false():
 
 def test_a_licence_is_kept_and_is_no_feature():
     frame = table(licence=["CC-BY", "MIT"] * 30)
-    found = anml.audit(frame, "label", "who", evaluate=False, schema={"licence": "licence"})
-    assert found.samples.sort("row")["licence"].to_list() == ["CC-BY", "MIT"] * 30
-    assert found.to_dict()["schema"]["features"] == ["x"]
+    result = anml.audit(frame, "label", "who", evaluate=False, schema={"licence": "licence"})
+    assert result.samples.sort("row")["licence"].to_list() == ["CC-BY", "MIT"] * 30
+    assert result.to_dict()["schema"]["features"] == ["x"]

@@ -74,9 +74,9 @@ def test_every_alias_is_found_in_any_spelling(role: str, alias: str) -> None:
 def test_values_that_do_not_fit_are_not_guessed(name: str, values: list[Any]) -> None:
     columns, notes = choose_columns(table(**{name: values}), label="label")
     assert name in columns.features
-    said = f"column {name!r} is not used as"
+    message = f"column {name!r} is not used as"
     slips = ("time", "verified", "verification", "reputation")
-    assert [note.startswith(said) for note in notes] == [True] * (name in slips)
+    assert [note.startswith(message) for note in notes] == [True] * (name in slips)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ class TestEveryRole:
         assert ROLE_CHECKS[role](pl.Series("c", [None, None], dtype=pl.String)) in (True, False)
 
 
-@pytest.mark.parametrize(("word", "said"), BOOLEAN_SPELLINGS.items())
-def test_flags_are_read_as_their_words_say(word: str, said: bool) -> None:
-    assert said == (word in ("true", "1", "yes"))
+@pytest.mark.parametrize(("word", "message"), BOOLEAN_SPELLINGS.items())
+def test_flags_are_read_as_their_words_say(word: str, message: bool) -> None:
+    assert message == (word in ("true", "1", "yes"))
     assert ROLE_CHECKS["test_label"](pl.Series("c", [word.upper(), None]))
 
 

@@ -31,6 +31,6 @@ def test_marks_between_parts_are_told_apart():
 @given(st.lists(st.sampled_from("abcd"), min_size=2, max_size=4, unique=True), st.randoms())
 def test_every_order_becomes_the_same(parts, random):
     other = random.sample(parts, len(parts))
-    found = equivalent_sets([";".join(parts), ";".join(other)])
-    names = {found.get(text, text) for text in (";".join(parts), ";".join(other))}
+    result = equivalent_sets([";".join(parts), ";".join(other)])
+    names = {result.get(text, text) for text in (";".join(parts), ";".join(other))}
     assert len(names) == 1

@@ -27,20 +27,20 @@ USED = [0, 1, 3, 4, 5]
 BOTH = pl.DataFrame({"b": [1 - p for p in P_A], "a": P_A})
 
 
-def given(table: Any = TABLE, *, task: str = "auto", label: str = "label", **beside: Any) -> Prepared:
-    made = SideInputs(**beside)
+def given(table: Any = TABLE, *, task: str = "auto", label: str = "label", **extra: Any) -> Prepared:
+    made = SideInputs(**extra)
     table = read_table(table)
     free = made.predictions is not None or made.embeddings is not None
     features = () if made.embeddings is not None else None
     columns, _ = choose_columns(
         table.frame, label=label, features=features, key=made.key, needs_features=not free
     )
-    return prepare(table, columns, task=task, beside=made)
+    return prepare(table, columns, task=task, side_inputs=made)
 
 
-def refused(**beside: Any) -> str:
+def refused(**extra: Any) -> str:
     with pytest.raises(InputError) as error:
-        given(**beside)
+        given(**extra)
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -77,8 +77,8 @@ def test_an_array_is_in_the_order_of_the_classes(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["a", "b", "A"])
 def test_of_two_classes_one_named_column_is_enough(name) -> None:
-    found = probabilities(given(predictions=pl.DataFrame({name: P_A})))
-    assert found[:, 0 if name.lower() == "a" else 1] == pytest.approx([P_A[at] for at in USED])
+    result = probabilities(given(predictions=pl.DataFrame({name: P_A})))
+    assert result[:, 0 if name.lower() == "a" else 1] == pytest.approx([P_A[at] for at in USED])
 
 
 def test_numbered_and_boolean_classes_are_named_as_pandas_names_them() -> None:
@@ -116,9 +116,14 @@ def test_rounded_probabilities_are_made_to_sum_to_one() -> None:
 
 def test_numbers_are_one_column(tmp_path) -> None:
     table = TABLE.with_columns(dose=pl.Series([0.5, 1.25, 2.5, None, 7.75, 1.5]))
-    said = np.array([1.0, 2, 3, 4, 5, 6])
-    np.save(tmp_path / "p.npy", said)
-    for source in (said, tmp_path / "p.npy", pl.DataFrame({"guess": said}), pd.Series(said, name="guess")):
+    message = np.array([1.0, 2, 3, 4, 5, 6])
+    np.save(tmp_path / "p.npy", message)
+    for source in (
+        message,
+        tmp_path / "p.npy",
+        pl.DataFrame({"guess": message}),
+        pd.Series(message, name="guess"),
+    ):
         made = given(table, label="dose", predictions=source)
         assert made.task == "regression"
         assert made.predictions is not None
@@ -159,8 +164,8 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_predictions(case) -> None:
-    source, said = BAD[case]
-    assert said in refused(predictions=source)
+    source, message = BAD[case]
+    assert message in refused(predictions=source)
 
 
 def test_a_class_without_a_column() -> None:
@@ -182,8 +187,8 @@ KEYS = {
 
 @pytest.mark.parametrize("case", KEYS)
 def test_bad_keys(case) -> None:
-    source, key, said = KEYS[case]
-    assert said in refused(predictions=source, key=key)
+    source, key, message = KEYS[case]
+    assert message in refused(predictions=source, key=key)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
@@ -244,5 +249,5 @@ BAD_VECTORS = {
 
 @pytest.mark.parametrize("case", BAD_VECTORS)
 def test_bad_embeddings(case) -> None:
-    source, said = BAD_VECTORS[case]
-    assert said in refused(embeddings=source)
+    source, message = BAD_VECTORS[case]
+    assert message in refused(embeddings=source)

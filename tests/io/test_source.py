@@ -14,33 +14,33 @@ DATA = Path(__file__).parents[1] / "data"
 
 @pytest.mark.parametrize("name", [name for name, format in FILES.items() if format != "table"])
 def test_exports_come_as_labels_with_their_roles(name):
-    found = read_source(DATA / name, "auto", {})
-    assert found.format == FILES[name]
-    assert found.roles.items() >= {"label": "label", "contributor": "contributor", "item": "item"}.items()
-    assert found.notes[0].startswith(
-        f"{name} was read as {FILES[name]}: {found.table.frame.height} labels by "
+    result = read_source(DATA / name, "auto", {})
+    assert result.format == FILES[name]
+    assert result.roles.items() >= {"label": "label", "contributor": "contributor", "item": "item"}.items()
+    assert result.notes[0].startswith(
+        f"{name} was read as {FILES[name]}: {result.table.frame.height} labels by "
     )
-    assert set(found.roles.values()) <= set(found.table.frame.columns)
-    assert len(found.table.sha256) == 64
+    assert set(result.roles.values()) <= set(result.table.frame.columns)
+    assert len(result.table.sha256) == 64
 
 
 def test_reviews_in_a_file_become_v_without_a_ledger():
-    found = read_source(DATA / "toloka.tsv", "auto", {})
+    result = read_source(DATA / "toloka.tsv", "auto", {})
     # One assignment was approved, one rejected, one only submitted, which says nothing.
-    assert found.table.frame["verification"].to_list() == [0.70, 0.07, None]
-    assert "2 reviews in this file, which nobody signed" in found.about_v
-    assert found.beside == ("truth", "true_label")
+    assert result.table.frame["verification"].to_list() == [0.70, 0.07, None]
+    assert "2 reviews in this file, which nobody signed" in result.about_v
+    assert result.beside == ("truth", "true_label")
 
 
 def test_without_reviews_v_is_not_made_up():
-    found = read_source(DATA / "argilla_flat.json", "auto", {})
-    assert "verification" not in found.table.frame.columns
-    assert found.about_v == ""
+    result = read_source(DATA / "argilla_flat.json", "auto", {})
+    assert "verification" not in result.table.frame.columns
+    assert result.about_v == ""
 
 
 def test_a_plain_table_stays_as_it_is():
-    found = read_source(DATA / "crowd_long.csv", "auto", {})
-    assert (found.format, found.roles, found.beside, found.notes) == ("table", {}, (), [])
+    result = read_source(DATA / "crowd_long.csv", "auto", {})
+    assert (result.format, result.roles, result.beside, result.notes) == ("table", {}, (), [])
 
 
 def test_a_named_format_goes_before_what_is_recognised():
@@ -52,8 +52,8 @@ def test_a_named_format_goes_before_what_is_recognised():
 def test_other_columns_of_a_crowd_table_are_kept(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text("task,worker,label,size\nt1,w1,cat,1.5\nt1,w2,dog,1.5\n")
-    found = read_source(path, "crowd-long", {})
-    assert found.table.frame["size"].to_list() == [1.5, 1.5]
+    result = read_source(path, "crowd-long", {})
+    assert result.table.frame["size"].to_list() == [1.5, 1.5]
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_rows_of_the_ledger_are_recognised_with_all_their_columns(tmp_path):
     )
     path = tmp_path / "rows.parquet"
     pl.DataFrame({name: ["a"] for name in (*names, "batch")}).write_parquet(path)
-    found = read_source(path, "auto", {})
-    assert found.format == "ledger rows"
-    assert found.beside == ("level", "evidence", "batch", "truth")
+    result = read_source(path, "auto", {})
+    assert result.format == "ledger rows"
+    assert result.beside == ("level", "evidence", "batch", "truth")
     pl.DataFrame({name: ["a"] for name in names}).write_parquet(path)
     assert read_source(path, "auto", {}).format == "table"

@@ -41,8 +41,8 @@ def test_once_safe_is_safe(cells):
 
 def test_numbers_stay_numbers_and_columns_keep_their_names():
     frame = pl.DataFrame({"n": [-1.5, 2.0], "flag": [True, False], "who": ["=1", "ann"]})
-    found = safe_for_spreadsheets(frame)
-    assert found.columns == ["n", "flag", "who"]
-    assert found["n"].to_list() == [-1.5, 2.0]
-    (_, first, _) = csv.reader(io.StringIO(found.write_csv()))
+    result = safe_for_spreadsheets(frame)
+    assert result.columns == ["n", "flag", "who"]
+    assert result["n"].to_list() == [-1.5, 2.0]
+    (_, first, _) = csv.reader(io.StringIO(result.write_csv()))
     assert first == ["-1.5", "true", "'=1"]

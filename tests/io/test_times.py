@@ -115,12 +115,12 @@ class TestInstants:
         assert parse_times(pl.Series([float(number)])).to_list() == [None]
 
     def test_half_a_year_is_half_way(self):
-        [found] = parse_times(pl.Series([2024.5]))
-        assert found == datetime(2024, 1, 1) + timedelta(days=365.25 / 2)
+        [result] = parse_times(pl.Series([2024.5]))
+        assert result == datetime(2024, 1, 1) + timedelta(days=365.25 / 2)
 
     def test_one_column_may_mix_forms(self):
-        found = parse_times(pl.Series(["2024-01-01", "1704067200", "2024", None]))
-        assert found.to_list() == [datetime(2024, 1, 1)] * 3 + [None]
+        result = parse_times(pl.Series(["2024-01-01", "1704067200", "2024", None]))
+        assert result.to_list() == [datetime(2024, 1, 1)] * 3 + [None]
 
 
 class TestAges:

@@ -19,9 +19,9 @@ NO = np.zeros(4, dtype=bool)
 
 
 def marks(*rows, n=4):
-    found = np.zeros(n, dtype=bool)
-    found[list(rows)] = True
-    return found
+    result = np.zeros(n, dtype=bool)
+    result[list(rows)] = True
+    return result
 
 
 @st.composite
@@ -47,49 +47,51 @@ def test_nothing_is_known_at_first(task, expected):
 
 def test_a_right_label_goes_before_a_mark():
     # Row 0: named right by its label but marked wrong; row 1: contradicted but marked right.
-    found = combine_gold(np.array([0, 1, 1, 1]), np.array([0, 0, -1, -1]), marks(1, 2), marks(0, 3))
-    assert found.right.tolist() == [True, False, True, False]
-    assert found.wrong.tolist() == [False, True, False, True]
+    result = combine_gold(np.array([0, 1, 1, 1]), np.array([0, 0, -1, -1]), marks(1, 2), marks(0, 3))
+    assert result.right.tolist() == [True, False, True, False]
+    assert result.wrong.tolist() == [False, True, False, True]
 
 
 def test_a_label_marked_right_becomes_the_right_label():
-    found = combine_gold(np.array([3, 1, 1, 1]), np.full(4, -1), marks(0), NO)
-    assert found.truth.tolist() == [3, -1, -1, -1]
+    result = combine_gold(np.array([3, 1, 1, 1]), np.full(4, -1), marks(0), NO)
+    assert result.truth.tolist() == [3, -1, -1, -1]
 
 
 def test_what_is_known_of_one_row_holds_for_its_item():
     # The first row of the item is marked right with label 2, so the second, which says 0, is wrong.
-    found = combine_gold(np.array([2, 0, 2, 0]), np.full(4, -1), marks(0), NO, np.array(["a", "a", "b", "b"]))
-    assert found.truth.tolist() == [2, 2, -1, -1]
-    assert found.wrong.tolist() == [False, True, False, False]
+    result = combine_gold(
+        np.array([2, 0, 2, 0]), np.full(4, -1), marks(0), NO, np.array(["a", "a", "b", "b"])
+    )
+    assert result.truth.tolist() == [2, 2, -1, -1]
+    assert result.wrong.tolist() == [False, True, False, False]
 
 
 def test_an_item_with_two_right_labels_is_left_as_it_is():
     truth = np.array([0, 1, -1, -1])
-    found = combine_gold(np.array([0, 0, 0, 0]), truth, NO, NO, np.array(["a", "a", "a", "b"]))
-    assert found.truth.tolist() == truth.tolist()
+    result = combine_gold(np.array([0, 0, 0, 0]), truth, NO, NO, np.array(["a", "a", "a", "b"]))
+    assert result.truth.tolist() == truth.tolist()
     assert items_with_conflicting_gold(truth, np.array(["a", "a", "a", "b"])) == ["a"]
 
 
 def test_a_rejected_label_is_wrong_whoever_gave_it_to_the_item():
     item = np.array(["a", "a", "a", "b"])
-    found = combine_gold(np.array([0, 0, 1, 0]), np.array([-1, -1, -1, -1]), NO, marks(0), item)
-    assert found.wrong.tolist() == [True, True, False, False]
-    assert found.truth.tolist() == [-1] * 4
+    result = combine_gold(np.array([0, 0, 1, 0]), np.array([-1, -1, -1, -1]), NO, marks(0), item)
+    assert result.wrong.tolist() == [True, True, False, False]
+    assert result.truth.tolist() == [-1] * 4
 
 
 def test_numbers_that_differ_are_not_called_wrong():
     truth = np.array([1.0, 2.0, np.nan, np.nan])
-    found = combine_gold(np.array([1.0, 5.0, 7.0, 8.0]), truth, NO, marks(3))
-    assert found.right.tolist() == [True, False, False, False]
-    assert found.wrong.tolist() == [False, False, False, True]
-    assert found.known.tolist() == [True, True, False, True]
+    result = combine_gold(np.array([1.0, 5.0, 7.0, 8.0]), truth, NO, marks(3))
+    assert result.right.tolist() == [True, False, False, False]
+    assert result.wrong.tolist() == [False, False, False, True]
+    assert result.known.tolist() == [True, True, False, True]
 
 
 def test_numbers_agree_to_nine_digits_and_zero_exactly():
     truth = np.array([1e6, 1e6, 0.0, 0.0])
-    found = combine_gold(np.array([1e6 * (1 + 1e-10), 1e6 * (1 + 1e-8), 0.0, 1e-12]), truth, NO, NO)
-    assert found.right.tolist() == [True, False, True, False]
+    result = combine_gold(np.array([1e6 * (1 + 1e-10), 1e6 * (1 + 1e-8), 0.0, 1e-12]), truth, NO, NO)
+    assert result.right.tolist() == [True, False, True, False]
 
 
 def test_the_smallest_class_counts_as_known():
@@ -101,31 +103,31 @@ def test_the_smallest_class_counts_as_known():
 @given(classes())
 def test_right_and_wrong_exclude_each_other(drawn):
     y, truth, right, wrong, item = drawn
-    for of in (None, item):
-        found = combine_gold(y, truth, right, wrong, of)
-        assert not (found.right & found.wrong).any()
-        assert (found.right | found.wrong | has_gold_label(found.truth) == found.known).all()
+    for total in (None, item):
+        result = combine_gold(y, truth, right, wrong, total)
+        assert not (result.right & result.wrong).any()
+        assert (result.right | result.wrong | has_gold_label(result.truth) == result.known).all()
 
 
 @given(classes())
 def test_what_is_told_of_a_row_is_never_changed(drawn):
     y, truth, right, wrong, item = drawn
-    found = combine_gold(y, truth, right, wrong, item)
-    some = has_gold_label(truth)
-    np.testing.assert_array_equal(found.truth[some], truth[some])
-    assert found.truth.dtype == truth.dtype
+    result = combine_gold(y, truth, right, wrong, item)
+    subset = has_gold_label(truth)
+    np.testing.assert_array_equal(result.truth[subset], truth[subset])
+    assert result.truth.dtype == truth.dtype
 
 
 @given(classes())
 def test_class_labels_that_differ_from_the_truth_are_wrong(drawn):
     y, truth, right, wrong, item = drawn
-    found = combine_gold(y, truth, right, wrong, item)
-    some = has_gold_label(found.truth)
-    np.testing.assert_array_equal(found.wrong[some], y[some] != found.truth[some])
+    result = combine_gold(y, truth, right, wrong, item)
+    subset = has_gold_label(result.truth)
+    np.testing.assert_array_equal(result.wrong[subset], y[subset] != result.truth[subset])
     # Elsewhere by a mark, on it or on an equal label of its item.
-    marked = {(item[row], y[row]) for row in np.flatnonzero(wrong & ~some)}
-    expected = [(item[row], y[row]) in marked for row in np.flatnonzero(~some)]
-    assert found.wrong[~some].tolist() == expected
+    marked = {(item[row], y[row]) for row in np.flatnonzero(wrong & ~subset)}
+    expected = [(item[row], y[row]) in marked for row in np.flatnonzero(~subset)]
+    assert result.wrong[~subset].tolist() == expected
 
 
 @given(classes(), st.randoms())
@@ -151,13 +153,13 @@ def test_answers_are_settled_at_once(drawn):
 @given(classes())
 def test_contradicted_items_are_those_with_several_right_labels(drawn):
     _, truth, _, _, item = drawn
-    said = {int(i): {int(t) for t in truth[item == i] if t >= 0} for i in item}
+    message = {int(i): {int(t) for t in truth[item == i] if t >= 0} for i in item}
     assert items_with_conflicting_gold(truth, item) == sorted(
-        str(i) for i, labels in said.items() if len(labels) > 1
+        str(i) for i, labels in message.items() if len(labels) > 1
     )
 
 
 def test_v_earned_by_hand():
-    found = GoldLabels(np.array([0, -1, -1]), np.array([True, False, False]), np.array([False, True, False]))
+    result = GoldLabels(np.array([0, -1, -1]), np.array([True, False, False]), np.array([False, True, False]))
     levels = [VERIFICATION[name].default for name in ("reproduced", "flagged", "self-attested")]
-    np.testing.assert_array_equal(v_from_gold(found), levels)
+    np.testing.assert_array_equal(v_from_gold(result), levels)

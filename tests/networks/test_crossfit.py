@@ -42,11 +42,11 @@ class TestStandard:
 
 class TestFolds:
     @pytest.mark.parametrize(
-        ("n", "asked", "found"), [(90, 5, 5), (3, 5, 3), (2, 5, 2), (1, 5, 1), (10_001, 5, 3)]
+        ("n", "asked", "result"), [(90, 5, 5), (3, 5, 3), (2, 5, 2), (1, 5, 1), (10_001, 5, 3)]
     )
-    def test_as_many_as_asked_for_fewer_where_there_is_less(self, n, asked, found):
+    def test_as_many_as_asked_for_fewer_where_there_is_less(self, n, asked, result):
         folds = network_folds(np.arange(n) % 2, "classification", None, PredictorTraining(folds=asked), n, 0)
-        assert len(np.unique(folds)) == found
+        assert len(np.unique(folds)) == result
 
     def test_rows_of_an_item_share_a_fold_in_either_task(self):
         groups = np.arange(30) // 3
@@ -61,11 +61,11 @@ class TestFolds:
 class TestFit:
     def test_clear_classes_are_told_by_networks_that_did_not_see_them(self):
         x, y = table()
-        found = fitted(x, y)
-        assert found.held_out.shape == (90, 3)
-        assert (found.held_out.argmax(1) == y).mean() > 0.9
-        assert len(found.folds.flat) == 3
-        assert len(found.full.flat) == 1
+        result = fitted(x, y)
+        assert result.held_out.shape == (90, 3)
+        assert (result.held_out.argmax(1) == y).mean() > 0.9
+        assert len(result.folds.flat) == 3
+        assert len(result.full.flat) == 1
 
     def test_random_labels_cannot_be_told(self):
         """Each row has a label of its own making: held out, they are chance."""
@@ -90,8 +90,8 @@ class TestFit:
         wrong = np.arange(120) % 4 == 0
         spoilt = np.where(wrong, (y + 1) % 3, y)
         weight = np.where(wrong, 0.0, 1.0)
-        found = fitted(x, spoilt, weight=weight).held_out.argmax(1)
-        assert (found == y).mean() > 0.9
+        result = fitted(x, spoilt, weight=weight).held_out.argmax(1)
+        assert (result == y).mean() > 0.9
 
     def test_going_on_begins_where_the_others_stopped(self):
         x, y = table()
@@ -105,18 +105,18 @@ class TestFit:
         x = rng.normal(size=(120, 3))
         y = x @ [2.0, -1.0, 0.5]
         targets, back = scale_targets(y, "regression")
-        found = cross_fit(x, targets, "regression", 1, None, SHORT, 0)
-        assert np.corrcoef(back(found.held_out[:, 0]), y)[0, 1] > 0.9
+        result = cross_fit(x, targets, "regression", 1, None, SHORT, 0)
+        assert np.corrcoef(back(result.held_out[:, 0]), y)[0, 1] > 0.9
 
     def test_progress_counts_epochs(self):
-        said = []
-        fitted(*table(30), progress=lambda *what: said.append(what))
-        assert said[0] == ("early stopping", 1, 60)
-        assert [done for _, done, _ in said] == list(range(1, len(said) + 1))
+        messages = []
+        fitted(*table(30), progress=lambda *what: messages.append(what))
+        assert messages[0] == ("early stopping", 1, 60)
+        assert [done for _, done, _ in messages] == list(range(1, len(messages) + 1))
 
 
 def test_a_ticker_never_asks_to_stop():
-    said = []
-    assert ticker(lambda *what: said.append(what), "x", 9)(4) is False
-    assert said == [("x", 4, 9)]
+    messages = []
+    assert ticker(lambda *what: messages.append(what), "x", 9)(4) is False
+    assert messages == [("x", 4, 9)]
     assert ticker(None, "x", 9)(4) is False

@@ -32,5 +32,5 @@ def test_it_goes_to_other_processes():
 
 
 def test_arrays_are_returned_in_double_precision():
-    found = to_numpy(np.ones(2, dtype=np.float32))
-    assert found.dtype == np.float64
+    result = to_numpy(np.ones(2, dtype=np.float32))
+    assert result.dtype == np.float64

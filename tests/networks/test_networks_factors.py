@@ -39,11 +39,11 @@ class TestNetworks:
             return losses(forward(NetworkBatch(networks.shape, flat[None]), x)[-1], y[None], task)[0]
 
         start, step = networks.flat[0], 1e-6
-        found = formed(factors)
+        result = formed(factors)
         for parameter in range(0, len(start), 7):
             one = step * (np.arange(len(start)) == parameter)
             expected = (loss(start + one) - loss(start - one)) / (2 * step)
-            np.testing.assert_allclose(found[:, parameter], expected, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(result[:, parameter], expected, rtol=1e-5, atol=1e-7)
         np.testing.assert_allclose(factors.loss, loss(start))
 
     def test_products_norms_and_distances_are_those_of_formed_gradients(self, hidden, task):
@@ -51,9 +51,11 @@ class TestNetworks:
         whole = formed(factors)
         np.testing.assert_allclose(factors.products(factors), whole @ whole.T, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(factors.norms(), np.square(whole).sum(axis=1), rtol=1e-9)
-        some, norms = factors.take(slice(2, 7)), factors.norms()
+        subset, norms = factors.take(slice(2, 7)), factors.norms()
         expected = np.square(whole[2:7, None] - whole[None]).sum(axis=2)
-        np.testing.assert_allclose(some.distances(factors, norms[2:7], norms), expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            subset.distances(factors, norms[2:7], norms), expected, rtol=1e-9, atol=1e-9
+        )
 
 
 def test_by_hand():
@@ -66,7 +68,7 @@ def test_by_hand():
 def test_some_of_the_samples():
     rng = np.random.default_rng(0)
     factors = Factors([DenseFactor(rng.normal(size=(5, 3)), rng.normal(size=(5, 2)))], np.arange(5.0))
-    some = factors.take(np.array([3, 1]))
-    assert len(some) == 2
-    assert some.loss.tolist() == [3, 1]
-    np.testing.assert_array_equal(formed(some), formed(factors)[[3, 1]])
+    subset = factors.take(np.array([3, 1]))
+    assert len(subset) == 2
+    assert subset.loss.tolist() == [3, 1]
+    np.testing.assert_array_equal(formed(subset), formed(factors)[[3, 1]])

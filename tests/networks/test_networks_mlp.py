@@ -42,17 +42,17 @@ class TestStart:
         assert np.abs(hidden).mean() == pytest.approx(bound / 2, rel=0.05)
 
     def test_a_seed_is_a_network_wherever_it_is_in_the_list(self):
-        found = initialise(LayerWidths(4, (3,), 2), [1, 2, 1]).flat
-        np.testing.assert_array_equal(found[0], found[2])
-        assert (found[0] != found[1]).any()
-        np.testing.assert_array_equal(found[1:2], initialise(LayerWidths(4, (3,), 2), [2]).flat)
+        result = initialise(LayerWidths(4, (3,), 2), [1, 2, 1]).flat
+        np.testing.assert_array_equal(result[0], result[2])
+        assert (result[0] != result[1]).any()
+        np.testing.assert_array_equal(result[1:2], initialise(LayerWidths(4, (3,), 2), [2]).flat)
 
     def test_the_stream_of_a_seed_is_fixed(self):
         """MT19937 with seed 0 begins with 2357136044; its last 24 bits make the first weight."""
         first = 2_357_136_044 % 2**24 / 2**24
         bound = np.sqrt(6 / 2)
-        found = initialise(LayerWidths(1, (), 1), [0]).flat[0, 0]
-        assert found == pytest.approx(bound * (2 * first - 1), abs=1e-6)
+        result = initialise(LayerWidths(1, (), 1), [0]).flat[0, 0]
+        assert result == pytest.approx(bound * (2 * first - 1), abs=1e-6)
 
     def test_layers_are_views_of_the_parameters(self):
         networks = initialise(LayerWidths(4, (3,), 2), [1, 2])
@@ -167,20 +167,20 @@ class TestOrder:
 
 def test_training_stops_when_asked_to():
     x, y = as_data(*some_data()[:2])
-    seen = []
+    calls = []
     networks = initialise(LayerWidths(5, (), 3), [0])
     train(
         networks, TrainingData.shared(x, y, np.ones((1, 40), np.float32)), "classification", [0], epochs=50,
-        on_epoch=lambda epoch: seen.append(epoch) or epoch == 3,
+        on_epoch=lambda epoch: calls.append(epoch) or epoch == 3,
     )  # fmt: skip
-    assert seen == [1, 2, 3]
+    assert calls == [1, 2, 3]
 
 
 def test_losses_by_hand():
     outputs = np.array([[[0.0, 0.0], [np.log(3.0), 0.0]]])
     np.testing.assert_allclose(losses(outputs, np.array([[0, 1]]), "classification"), np.log([[2, 4]]))
-    found = losses(np.array([[[1.0], [2.0]]]), np.array([[3.0, 2.0]]), "regression")
-    np.testing.assert_array_equal(found, [[4, 0]])
+    result = losses(np.array([[[1.0], [2.0]]]), np.array([[3.0, 2.0]]), "regression")
+    np.testing.assert_array_equal(result, [[4, 0]])
 
 
 def test_probabilities_of_huge_outputs_are_finite():

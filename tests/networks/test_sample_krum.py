@@ -47,8 +47,8 @@ def test_with_several_layers():
         [np.concatenate([np.einsum("ni,nj->nij", f.a, f.d).reshape(300, -1), f.d], axis=1) for f in layers],
         axis=1,
     )
-    found = krum_scores(Factors(layers, np.zeros(300)), 10)
-    np.testing.assert_allclose(found, directly(whole, 10), rtol=1e-9)
+    result = krum_scores(Factors(layers, np.zeros(300)), 10)
+    np.testing.assert_allclose(result, directly(whole, 10), rtol=1e-9)
 
 
 def test_ties_lose_nothing():

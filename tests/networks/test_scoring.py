@@ -26,8 +26,8 @@ def flipped(name: str, seed: int, share: float = 0.3):
 
 def precision(name: str, seed: int, profile) -> float:
     x, y, clean, classes = flipped(name, seed)
-    found = score(x, y, "classification", classes=classes, profile=profile, seed=seed)
-    return float(clean[keep_top(found.q, 0.7)].mean())
+    result = score(x, y, "classification", classes=classes, profile=profile, seed=seed)
+    return float(clean[keep_top(result.q, 0.7)].mean())
 
 
 def test_paper_profile_keeps_what_the_paper_kept_on_wine():
@@ -57,8 +57,8 @@ def test_references_lose_almost_nothing():
     x, y, clean, classes = flipped("digits", 1)
 
     def kept(references):
-        found = score(x, y, "classification", classes=classes, profile={"references": references})
-        return clean[keep_top(found.q, 0.7)].mean()
+        result = score(x, y, "classification", classes=classes, profile={"references": references})
+        return clean[keep_top(result.q, 0.7)].mean()
 
     assert kept(300) > kept(0) - 0.02
 
@@ -71,8 +71,8 @@ def test_regression_finds_shifted_labels():
     x, y = load_diabetes(return_X_y=True)
     bad = np.random.default_rng(0).uniform(size=len(y)) < 0.2
     shifted = np.where(bad, y + 4 * y.std(), y)
-    found = score(x, shifted, "regression")
-    assert (~bad)[keep_top(found.q, 0.8)].mean() > 0.95
+    result = score(x, shifted, "regression")
+    assert (~bad)[keep_top(result.q, 0.8)].mean() > 0.95
 
 
 def test_same_seed_same_scores():
@@ -91,8 +91,8 @@ def test_rows_of_one_item_are_held_out_together():
     leaky = score(x, y, "classification", classes=2, profile={"max_epochs": 200})
     honest = score(x, y, "classification", classes=2, groups=groups, profile={"max_epochs": 200})
 
-    def agreement(found):
-        return (found.held_out.argmax(axis=1) == y).mean()
+    def agreement(result):
+        return (result.held_out.argmax(axis=1) == y).mean()
 
     assert agreement(leaky) > 0.8
     assert agreement(honest) < 0.7
@@ -100,15 +100,15 @@ def test_rows_of_one_item_are_held_out_together():
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_tiny_tables(n):
-    found = score(np.arange(n * 2.0).reshape(n, 2), np.arange(n) % 2, "classification", classes=2)
-    assert found.q.shape == (n,)
-    assert np.isfinite(found.held_out).all()
+    result = score(np.arange(n * 2.0).reshape(n, 2), np.arange(n) % 2, "classification", classes=2)
+    assert result.q.shape == (n,)
+    assert np.isfinite(result.held_out).all()
 
 
 def test_constant_features_and_huge_values():
     x = np.c_[np.ones(20), np.linspace(-1e30, 1e30, 20)]
-    found = score(x, (np.arange(20) > 9).astype(int), "classification", classes=2)
-    assert np.isfinite(found.raw).all()
+    result = score(x, (np.arange(20) > 9).astype(int), "classification", classes=2)
+    assert np.isfinite(result.raw).all()
 
 
 @pytest.mark.parametrize(

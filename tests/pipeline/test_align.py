@@ -16,11 +16,11 @@ def frame(n=120):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, 2))
     y = (x[:, 0] > 0).astype(int)
-    who = rng.integers(0, 6, n)
-    y = np.where(who == 5, 1 - y, y)
+    contributor = rng.integers(0, 6, n)
+    y = np.where(contributor == 5, 1 - y, y)
     labels = [None if at == 7 else int(label) for at, label in enumerate(y)]
     return pl.DataFrame({
-        "id": [f"r{at}" for at in range(n)], "a": x[:, 0], "b": x[:, 1], "label": labels, "who": who,
+        "id": [f"r{at}" for at in range(n)], "a": x[:, 0], "b": x[:, 1], "label": labels, "who": contributor,
         "prompt": [f"question {at}" for at in range(n)],
     })  # fmt: skip
 
@@ -80,10 +80,10 @@ ORDER = np.random.default_rng(1).permutation(120)
     ids=["polars", "lazy", "pandas", "arrow", "hugging face", "examples", "loader"],
 )
 def test_a_key_finds_rows_in_any_order(make, audit, wanted):
-    found = audit.weights_for(make(), key="id")
-    assert found.rows[0] == "id"
-    assert [str(each) for each in found.rows[1]] == [f"r{at}" for at in ORDER]
-    np.testing.assert_array_equal(found.w * found.kept, wanted[ORDER])
+    result = audit.weights_for(make(), key="id")
+    assert result.rows[0] == "id"
+    assert [str(each) for each in result.rows[1]] == [f"r{at}" for at in ORDER]
+    np.testing.assert_array_equal(result.w * result.kept, wanted[ORDER])
 
 
 def test_preferences_of_trl_keep_their_key(audit, wanted):
@@ -91,30 +91,30 @@ def test_preferences_of_trl_keep_their_key(audit, wanted):
     chosen, rejected = ["yes"] * 50, ["no"] * 50
     pairs = HuggingFace({**rows.select("id", "prompt").to_dict(as_series=False), "chosen": chosen,
                          "rejected": rejected})  # fmt: skip
-    found = audit.weights_for(pairs, key="id")
-    np.testing.assert_array_equal(found.w * found.kept, wanted[ORDER[:50]])
+    result = audit.weights_for(pairs, key="id")
+    np.testing.assert_array_equal(result.w * result.kept, wanted[ORDER[:50]])
 
 
 def test_the_same_order_needs_no_key(audit, wanted):
     data = HuggingFace({"prompt": TABLE["prompt"].to_list(), "chosen": ["a"] * 120, "rejected": ["b"] * 120})
     for given in (TABLE, data, TABLE.select("a").to_dicts()):
-        found = audit.weights_for(given)
-        np.testing.assert_array_equal(found.w * found.kept, wanted)
+        result = audit.weights_for(given)
+        np.testing.assert_array_equal(result.w * result.kept, wanted)
 
 
 def test_a_subset_of_torch_knows_its_rows(audit, wanted):
-    some = Subset(TABLE.select("prompt").to_dicts(), ORDER[:30].tolist())
-    found = audit.weights_for(DataLoader(some, batch_size=7))
-    np.testing.assert_array_equal(found.w * found.kept, wanted[ORDER[:30]])
+    subset = Subset(TABLE.select("prompt").to_dicts(), ORDER[:30].tolist())
+    result = audit.weights_for(DataLoader(subset, batch_size=7))
+    np.testing.assert_array_equal(result.w * result.kept, wanted[ORDER[:30]])
 
 
 def test_a_pandas_index_finds_rows():
     shuffled = TABLE.to_pandas().set_index(pd.Index(ORDER + 500)).drop(columns=["id", "prompt"])
     audit = anml.audit(shuffled, label="label", contributor="who", evaluate=False)
     half = shuffled.sort_index()[:60]
-    found = audit.weights_for(half)
+    result = audit.weights_for(half)
     by_index = audit.samples["weight"].where(audit.samples["kept"], 0.0).reindex(half.index, fill_value=0.0)
-    np.testing.assert_array_equal(found.w * found.kept, by_index.to_numpy())
+    np.testing.assert_array_equal(result.w * result.kept, by_index.to_numpy())
 
 
 @pytest.mark.parametrize(

@@ -23,15 +23,15 @@ def gold(known, right, kind="labels"):
 
 
 def test_by_hand():
-    found = evaluate_on_gold(
+    result = evaluate_on_gold(
         gold([True, True, True, False], [True, False, True, False]),
         np.array([0.95, 0.85, 0.75, 0.1]),
         np.array([True, True, False, True]),
     )
-    assert (found.rows, found.right, found.wrong) == (3, 2, 1)
-    assert (found.kept_right, found.kept_wrong, found.ranking) == (0.5, 1.0, 0.5)
-    assert found.reliability.error == pytest.approx((0.05 + 0.85 + 0.25) / 3)
-    assert found.sentence() == (
+    assert (result.rows, result.right, result.wrong) == (3, 2, 1)
+    assert (result.kept_right, result.kept_wrong, result.ranking) == (0.5, 1.0, 0.5)
+    assert result.reliability.error == pytest.approx((0.05 + 0.85 + 0.25) / 3)
+    assert result.sentence() == (
         "2 of 3 labels agree with their test label. Calibration error of p_correct: 38% (too high by 18% on "
         "average). Kept: 50% of the correct and 100% of the wrong labels."
     )
@@ -39,9 +39,9 @@ def test_by_hand():
 
 def test_marks_say_nothing_of_wrong_labels():
     marks = gold([True, True, False], [True, True, False], "marks")
-    found = evaluate_on_gold(marks, np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
-    assert (found.right, found.wrong, found.kept_wrong, found.ranking) == (2, 0, None, None)
-    assert found.sentence() == "2 test labels are correct: mean p_correct 80%, 100% kept."
+    result = evaluate_on_gold(marks, np.array([0.9, 0.7, 0.1]), np.array([True, True, False]))
+    assert (result.right, result.wrong, result.kept_wrong, result.ranking) == (2, 0, None, None)
+    assert result.sentence() == "2 test labels are correct: mean p_correct 80%, 100% kept."
 
 
 def test_nothing_known_is_nothing_checked():

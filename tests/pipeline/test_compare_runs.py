@@ -23,12 +23,12 @@ def people(**accuracy):
 
 
 def test_people_change_where_the_difference_is_more_than_chance():
-    found = _people(
+    result = _people(
         people(ann=(0.95, 0.9, 1.0), bob=(0.9, 0.8, 1.0), eve=(0.9, 0.85, 0.95)),
         people(ann=(0.94, 0.9, 0.98), bob=(0.8, 0.6, 0.95), eve=(0.5, 0.4, 0.6), zoe=(0.9, 0.8, 1.0)),
     )
-    rows = {row["contributor"]: row for row in found.iter_rows(named=True)}
-    assert found["contributor"][0] == "eve"
+    rows = {row["contributor"]: row for row in result.iter_rows(named=True)}
+    assert result["contributor"][0] == "eve"
     assert [rows[name]["changed"] for name in ("ann", "bob", "eve", "zoe")] == [False, False, True, None]
     # Half widths 0.05 and 0.1: the difference is known to within their root of squares.
     assert rows["eve"]["difference"] == pytest.approx(-0.4)
@@ -63,19 +63,19 @@ def weeks(tmp_path_factory):
 
 
 def test_weeks_without_a_common_row_are_compared_by_people(weeks):
-    found = compare_runs(weeks / "one", weeks / "two")
-    assert (found.shared, found.rows.height) == (0, 0)
-    dan = found.people.row(by_predicate=pl.col("contributor") == "dan", named=True)
+    result = compare_runs(weeks / "one", weeks / "two")
+    assert (result.shared, result.rows.height) == (0, 0)
+    dan = result.people.row(by_predicate=pl.col("contributor") == "dan", named=True)
     assert dan["difference"] < -0.2
-    assert found.people["changed"].to_list() == [True, False, False, False]
-    assert found.figures["rows"] == (160, 160)
+    assert result.people["changed"].to_list() == [True, False, False, False]
+    assert result.figures["rows"] == (160, 160)
 
 
 def test_a_run_has_not_changed_from_itself(weeks):
-    found = compare_runs(weeks / "one", weeks / "one")
-    assert found.shared == 160
-    assert found.rows.is_empty()
-    assert not found.people["changed"].any()
+    result = compare_runs(weeks / "one", weeks / "one")
+    assert result.shared == 160
+    assert result.rows.is_empty()
+    assert not result.people["changed"].any()
 
 
 def test_what_is_no_run_or_was_changed_is_one_sentence(weeks, tmp_path):

@@ -28,19 +28,19 @@ def test_shares_by_likely_label_beside_those_of_all_others():
             "p_correct": [1.0, 0.5, 0.25, 0.5, 0.25],
         }
     )
-    found = _classes(samples, "ann").select("label", "rows", "accuracy", "peer_accuracy").rows()
-    assert found == [("x", 2, 0.75, 0.375), ("y", 1, 0.25, None)]
+    result = _classes(samples, "ann").select("label", "rows", "accuracy", "peer_accuracy").rows()
+    assert result == [("x", 2, 0.75, 0.375), ("y", 1, 0.25, None)]
 
 
 def test_others_by_label_are_the_others_of_the_line(weeks):
-    found = contributor_report(weeks / "two", "ann")
+    result = contributor_report(weeks / "two", "ann")
     samples = pl.read_parquet(weeks / "two" / "samples.parquet")
     table = pl.read_csv(weeks / "two" / "contributors.csv")
     assert table.filter(pl.col("contributor") == "dan")["verdict"].item() in FLAGGED
     rest = samples.filter(~pl.col("contributor").cast(pl.String).is_in(["ann", "dan"]))
     means = dict(rest.group_by("suggested_label").agg(pl.mean("p_correct")).iter_rows())
-    told = dict(found.by_label.select("label", "peer_accuracy").iter_rows())
-    assert told == pytest.approx({label: means[label] for label in told})
+    known = dict(result.by_label.select("label", "peer_accuracy").iter_rows())
+    assert known == pytest.approx({label: means[label] for label in known})
 
 
 def test_shares_in_sentences_are_those_of_the_tables():
@@ -57,26 +57,26 @@ def test_a_page_that_is_no_page_is_refused(weeks, run_anml, tmp_path):
 
 def test_weeks_are_counted_back_from_the_newest_label():
     days = pl.Series([0, 6, 7, 14]) / 365.25
-    found = _weeks(pl.DataFrame({"age_years": days, "p_correct": [1.0, 0.5, 0.25, 1.0]}))
-    assert found.select("weeks_ago", "rows", "accuracy").rows() == [(2, 1, 1.0), (1, 1, 0.25), (0, 2, 0.75)]
+    result = _weeks(pl.DataFrame({"age_years": days, "p_correct": [1.0, 0.5, 0.25, 1.0]}))
+    assert result.select("weeks_ago", "rows", "accuracy").rows() == [(2, 1, 1.0), (1, 1, 0.25), (0, 2, 0.75)]
     assert _weeks(pl.DataFrame({"age_years": [0.0], "p_correct": [1.0]})).is_empty()
     assert _weeks(pl.DataFrame({"p_correct": [1.0]})).is_empty()
 
 
 def test_a_flagged_contributor_sees_examples_and_no_other_name(weeks):
-    found = contributor_report(weeks / "two", "dan")
-    assert found.summary["contributor"] == "dan"
-    assert found.examples["p_correct"].is_sorted()
-    assert found.confusions["rows"].sum() > 10
-    page = render_person(found)
+    result = contributor_report(weeks / "two", "dan")
+    assert result.summary["contributor"] == "dan"
+    assert result.examples["p_correct"].is_sorted()
+    assert result.confusions["rows"].sum() > 10
+    page = render_person(result)
     assert "<script" not in page
     assert not any(f">{name}<" in page for name in ("ann", "bob", "cat"))
-    assert sentences(found)[-1].startswith("Next step: ")
+    assert sentences(result)[-1].startswith("Next step: ")
 
 
 def test_the_page_of_a_reliable_contributor_asks_for_no_action(weeks):
-    said = sentences(contributor_report(weeks / "two", "ann"))
-    assert said[-1] == "No action is needed."
+    message = sentences(contributor_report(weeks / "two", "ann"))
+    assert message[-1] == "No action is needed."
 
 
 def test_an_unknown_contributor_is_refused_and_json_has_all_parts(weeks, run_anml):

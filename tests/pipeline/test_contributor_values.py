@@ -23,10 +23,10 @@ def table(rows=300, seed=0, liars=("eve",)):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, rows)
     x = rng.normal(size=(rows, 4)) + 1.5 * y[:, None]
-    who = rng.choice(["ann", "bob", "cid", "dee", "eve"], rows)
-    label = np.where(np.isin(who, liars), 1 - y, y)
+    contributor = rng.choice(["ann", "bob", "cid", "dee", "eve"], rows)
+    label = np.where(np.isin(contributor, liars), 1 - y, y)
     frame = pl.DataFrame({f"x{i}": x[:, i] for i in range(4)})
-    return frame.with_columns(label=pl.Series(label).cast(pl.String), worker=pl.Series(who))
+    return frame.with_columns(label=pl.Series(label).cast(pl.String), worker=pl.Series(contributor))
 
 
 def run(*words, **how):
@@ -48,17 +48,17 @@ def test_the_command_values_resumes_and_feeds_settlement(files, run_anml):
     done = run(*words)
     assert done.returncode == 0, done.stderr
     assert "banzhaf values, exact, from 32 coalitions" in done.stdout
-    found = pl.read_csv(files / "value" / "values.csv")
-    assert found["contributor"][-1] == "eve"
-    assert found.filter(pl.col("contributor") == "eve")["value"][0] < 0
-    assert found["share"].sum() == pytest.approx(1)
+    result = pl.read_csv(files / "value" / "values.csv")
+    assert result["contributor"][-1] == "eve"
+    assert result.filter(pl.col("contributor") == "eve")["value"][0] < 0
+    assert result["share"].sum() == pytest.approx(1)
     multipliers = read_multipliers(files / "value" / "multipliers.csv")
     assert multipliers["eve"] == 0
     assert max(multipliers.values()) == UNIT
     again = run_anml(*words, "--json")
     assert again.code == 0, again.err
-    said = json.loads(again.out)
-    assert [row["value"] for row in said["contributors"]] == found["value"].to_list()
+    message = json.loads(again.out)
+    assert [row["value"] for row in message["contributors"]] == result["value"].to_list()
 
 
 def test_a_coalition_is_asked_once(files):
@@ -70,14 +70,14 @@ def test_a_coalition_is_asked_once(files):
             return super().fit(x, y)
 
     request = ValueRequest(label="label", contributor="worker", model=Counting(), budget=1000)
-    found = compute_values(files / "labels.csv", request)
-    assert len(asked) <= found.record["n_evaluations"]
+    result = compute_values(files / "labels.csv", request)
+    assert len(asked) <= result.record["n_evaluations"]
 
 
 def test_a_run_is_valued_by_the_rows_it_keeps(files):
     anml.audit(files / "labels.csv", "label", "worker", evaluate=False, progress=False).save(files / "run")
-    found = anml.contributor_values(files / "labels.csv", run=files / "run", method="shapley")
-    assert any("rows are valued: those that the run in run kept" in note for note in found.notes)
+    result = anml.contributor_values(files / "labels.csv", run=files / "run", method="shapley")
+    assert any("rows are valued: those that the run in run kept" in note for note in result.notes)
     with pytest.raises(InputError, match="is not the data of the run in"):
         anml.contributor_values(files / "test.csv", run=files / "run")
     assert _source(files / "run", None)[0].resolve() == (files / "labels.csv").resolve()
@@ -91,30 +91,30 @@ def test_a_run_is_valued_by_the_rows_it_keeps(files):
 @pytest.mark.parametrize("method", ["banzhaf", "shapley", "beta-shapley"])
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 def test_python_ranks_a_liar_last(method, model):
-    found = anml.contributor_values(
+    result = anml.contributor_values(
         table(), "label", "worker", test=table(200, 1, ()).drop("worker"), method=method, estimator=model
     )
-    assert found.contributors["contributor"][-1] == "eve"
-    assert found.exact
-    assert "ann" in repr(found) or "values of 5 contributors" in repr(found)
+    assert result.contributors["contributor"][-1] == "eve"
+    assert result.exact
+    assert "ann" in repr(result) or "values of 5 contributors" in repr(result)
 
 
 def test_a_metric_and_a_model_of_ones_own():
-    def minus_errors(truth, said):
-        return -float((truth != said).sum())
+    def minus_errors(truth, message):
+        return -float((truth != message).sum())
 
-    found = anml.contributor_values(
+    output = anml.contributor_values(
         table(), "label", "worker", estimator=LogisticRegression(), scoring=minus_errors
     )
-    assert found.result.record["utility_of_all"] < 0
-    assert found.contributors["value"].to_numpy().shape == (5,)
+    assert output.result.record["utility_of_all"] < 0
+    assert output.contributors["value"].to_numpy().shape == (5,)
 
 
 def test_many_contributors_are_sampled_with_intervals():
     frame = table(400).with_columns(worker=pl.Series([f"w{i % 20:02d}" for i in range(400)]))
-    found = anml.contributor_values(frame, "label", "worker", n_evaluations=200)
-    assert not found.exact
-    rows = found.contributors
+    result = anml.contributor_values(frame, "label", "worker", n_evaluations=200)
+    assert not result.exact
+    rows = result.contributors
     assert (rows["low"] <= rows["value"]).all()
     assert (rows["high"] >= rows["value"]).all()
 
@@ -125,17 +125,17 @@ def test_copies_are_said_and_belong_to_who_was_first():
         worker=pl.lit("zed"), at=pl.lit("2025-01-01")
     )
     both = pl.concat([frame, stolen])
-    found = anml.contributor_values(
+    result = anml.contributor_values(
         both, "label", "worker", test=table(200, 1, ()).drop("worker"), schema={"time": "at"}
     )
-    assert any("near-duplicates of other rows and count once" in note for note in found.notes)
-    zed = found.contributors.filter(pl.col("contributor") == "zed").row(0, named=True)
+    assert any("near-duplicates of other rows and count once" in note for note in result.notes)
+    zed = result.contributors.filter(pl.col("contributor") == "zed").row(0, named=True)
     assert zed["value"] == pytest.approx(0, abs=1e-9)
     assert zed["counted"] == 0
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"method": "shapely"}, "unknown method 'shapely'"),
         ({"estimator": "forest"}, "unknown estimator 'forest'"),
@@ -148,8 +148,8 @@ def test_copies_are_said_and_belong_to_who_was_first():
         ({"run": "nowhere"}, "is not a run folder"),
     ],
 )
-def test_bad_requests_are_one_sentence(change, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_requests_are_one_sentence(change, message):
+    with pytest.raises(ValueError, match=message):
         anml.contributor_values(table(), **{"label": "label", "contributor": "worker", **change})
 
 

@@ -38,10 +38,10 @@ class TestAClassThatOneSupplies:
         assert classes_from_one_contributor(y, ["well", "ill"], WHO) == []
 
     def test_many_are_counted(self):
-        who = np.array([f"rule {i}" for i in range(6)]).repeat(20)
-        said = classes_from_one_contributor(np.arange(120) // 20, [str(i) for i in range(6)], who)
-        assert len(said) == 4
-        assert said[-1] == "3 more classes with labels from one contributor only"
+        contributor = np.array([f"rule {i}" for i in range(6)]).repeat(20)
+        message = classes_from_one_contributor(np.arange(120) // 20, [str(i) for i in range(6)], contributor)
+        assert len(message) == 4
+        assert message[-1] == "3 more classes with labels from one contributor only"
 
 
 class TestLabelsThatAreCopied:
@@ -70,32 +70,35 @@ class TestCopies:
     def test_a_pair_that_shares_most_rows_is_named_once(self):
         x = features()
         x[400:520] = x[:120] + 0.001
-        found, said = copied_rows(x, WHO)
-        assert found.rows() == [("ann", 120, "eve"), ("eve", 120, "ann")]
-        assert said == []
+        result, message = copied_rows(x, WHO)
+        assert result.rows() == [("ann", 120, "eve"), ("eve", 120, "ann")]
+        assert message == []
 
     def test_a_few_are_counted_and_nobody_is_named(self):
         x = features()
         x[400:430] = x[:30]
-        found, said = copied_rows(x, WHO)
-        assert (found.rows(), said) == ([], ["60 rows are near-duplicates of rows of another contributor"])
+        result, message = copied_rows(x, WHO)
+        assert (result.rows(), message) == (
+            [],
+            ["60 rows are near-duplicates of rows of another contributor"],
+        )
 
     def test_rows_of_ones_own_are_no_copies_of_others(self):
         x = features()
         x[:60] = x[60:120]
-        found, said = copied_rows(x, WHO)
-        assert (found.rows(), said) == ([], [])
+        result, message = copied_rows(x, WHO)
+        assert (result.rows(), message) == ([], [])
 
     def test_labels_of_the_same_item_are_no_copies(self):
         x = np.repeat(features(n=100), 3, axis=0)
-        who, item = np.tile(["ann", "bob", "eve"], 100), np.repeat(np.arange(100), 3).astype(str)
-        found, said = copied_rows(x, who, item)
-        assert (found.rows(), said) == ([], [])
+        contributor, item = np.tile(["ann", "bob", "eve"], 100), np.repeat(np.arange(100), 3).astype(str)
+        result, message = copied_rows(x, contributor, item)
+        assert (result.rows(), message) == ([], [])
 
     def test_a_table_of_few_kinds_of_rows_says_nothing(self):
         kinds = np.random.default_rng(0).integers(0, 2, (600, 3)).astype(float)
-        found, said = copied_rows(kinds, WHO)
-        assert (found.rows(), said) == ([], [])
+        result, message = copied_rows(kinds, WHO)
+        assert (result.rows(), message) == ([], [])
 
     def test_columns_are_added_only_where_somebody_copies(self):
         people = pl.DataFrame({"contributor": ["eve", "ann"], "rows": [200, 200]})
@@ -127,11 +130,11 @@ def test_they_are_in_the_record_the_report_and_the_card(tmp_path):
     )
     settings = {"schema": {"time": "day"}, "recipe": {"half_life": "7y", "profile": {"epochs": 3}}}
     audit = anml.audit(frame, "label", "site", evaluate=False, progress=False, **settings)
-    said = "all 15 labels “rare” are given by south; wrong ones cannot be detected"
+    message = "all 15 labels “rare” are given by south; wrong ones cannot be detected"
     report = audit.report(tmp_path / "report.html").read_text()
-    assert said in audit._result.warnings
-    assert f"warning: {said}" in repr(audit)
-    assert said[1:] in report
+    assert message in audit._result.warnings
+    assert f"warning: {message}" in repr(audit)
+    assert message[1:] in report
     assert repr(audit).count("have near-duplicate rows: 20 of 20.") == 1
     assert "have near-duplicate rows: 20 of 20." in report
     assert dict(audit.contributors.select("contributor", "duplicates_of").rows())["south"] is None

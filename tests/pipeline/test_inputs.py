@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 
 @pytest.fixture
-def seen(monkeypatch):
+def inputs(monkeypatch):
     """Record the inputs of `assess`, which then runs on constructed features only."""
     calls: list[Seen] = []
 
@@ -60,42 +60,42 @@ def probabilities(rows):
     return pl.DataFrame({"yes": p, "no": 1 - p})
 
 
-def test_predictions_beside_features(seen):
+def test_predictions_beside_features(inputs):
     frame = consortium(60).with_columns(label=pl.when(pl.int_range(pl.len()) > 3).then("label"))
     given = probabilities(60)
     result = audited(frame, predictions=given)
-    (call,) = seen
+    (call,) = inputs
     assert call.x.shape == (56, 3)
     np.testing.assert_allclose(call.known.predictions[:, 1], given["yes"].to_numpy()[4:])
     assert run_metadata(result, "audit")["data"]["predictions"]["name"] == "frame"
     assert "held-out predictions are given for 2 classes: no, yes" in result.notes
 
 
-def test_predictions_without_features(seen):
+def test_predictions_without_features(inputs):
     audited(consortium(60).select("label", "contributor"), predictions=probabilities(60))
-    assert seen[0].x.shape == (60, 0)
+    assert inputs[0].x.shape == (60, 0)
 
 
-def test_predicted_numbers(seen):
-    said = np.arange(120.0)
-    audited(measurements(), label="dose", predictions=said)
-    np.testing.assert_array_equal(seen[0].known.predictions, said)
+def test_predicted_numbers(inputs):
+    message = np.arange(120.0)
+    audited(measurements(), label="dose", predictions=message)
+    np.testing.assert_array_equal(inputs[0].known.predictions, message)
 
 
-def test_embeddings_in_place_of_features(seen):
+def test_embeddings_in_place_of_features(inputs):
     vectors = np.random.default_rng(0).normal(size=(60, 5))
     result = audited(consortium(60), embeddings=vectors, evaluate=True)
-    assert seen[0].x.tolist() == vectors.astype(np.float32).tolist()
+    assert inputs[0].x.tolist() == vectors.astype(np.float32).tolist()
     assert result.columns.features == ()
     assert result.columns.contributor == "contributor"
     assert result.evaluation is not None
     assert "embeddings with 5 dimensions replace the feature columns" in result.notes
 
 
-def test_known_labels(seen):
+def test_known_labels(inputs):
     answer = pl.when(pl.int_range(pl.len()) < 4).then(pl.lit("yes")).alias("answer")
     result = audited(consortium(60).with_columns(answer).drop("verification"), true_label="answer")
-    known, y = seen[0].known, seen[0].y
+    known, y = inputs[0].known, inputs[0].y
     assert known.truth.tolist() == [1] * 4 + [-1] * 56
     assert known.wrong.tolist() == [*(y[:4] != 1).tolist(), *[False] * 56]
     assert set(known.verification[:4]) <= {0.92, 0.07}
@@ -105,15 +105,15 @@ def test_known_labels(seen):
     assert result.columns.true_label == "answer"
 
 
-def test_nothing_new_is_given_without_being_asked(seen):
+def test_nothing_new_is_given_without_being_asked(inputs):
     audited(consortium(60))
-    known = seen[0].known
+    known = inputs[0].known
     assert (known.predictions, known.truth, known.wrong) == (None, None, None)
 
 
-def test_labels_alone(seen):
+def test_labels_alone(inputs):
     result = audited(CROWD, evaluate=True)
-    assert seen[0].x.shape == (60, 0)
+    assert inputs[0].x.shape == (60, 0)
     assert (result.columns.item, result.columns.contributor) == ("task", "worker")
     assert result.evaluation is None
     assert (
@@ -136,7 +136,7 @@ def test_labels_alone_need_several_for_an_item():
         audited(frame.drop("task"))
 
 
-def test_a_test_table_needs_features(seen):
+def test_a_test_table_needs_features(inputs):
     with pytest.raises(
         UnsupportedError, match="cannot be evaluated on a test table: the table has no features"
     ):
@@ -147,10 +147,10 @@ def test_a_test_table_needs_features(seen):
         audit_table(consortium(60), Request(embeddings=np.ones((60, 2))), test=consortium(60))
 
 
-def test_training_needs_features(seen):
+def test_training_needs_features(inputs):
     with pytest.raises(UnsupportedError, match="no feature columns to train a model on; audit the table"):
         train_table(CROWD, Request())
-    assert not seen
+    assert not inputs
 
 
 def test_a_model_of_embeddings_predicts_for_embeddings(tmp_path):
@@ -166,7 +166,7 @@ def test_a_model_of_embeddings_predicts_for_embeddings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("request_of", "said"),
+    ("request_of", "message"),
     [
         ({"key": "id"}, "there is no column 'id'"),
         ({"embeddings": np.ones((60, 2)), "features": ["width"]}, "embeddings replace feature columns"),
@@ -174,35 +174,35 @@ def test_a_model_of_embeddings_predicts_for_embeddings(tmp_path):
         ({"true_label": "label", "label": "label"}, "'label' is named as label and as true_label"),
     ],
 )
-def test_what_does_not_go_together(request_of, said):
-    with pytest.raises(AnmlError, match=said):
+def test_what_does_not_go_together(request_of, message):
+    with pytest.raises(AnmlError, match=message):
         audited(consortium(60), **request_of)
 
 
 class TestPython:
-    def test_every_door_is_open(self, seen):
+    def test_every_door_is_open(self, inputs):
         frame = consortium(60).with_columns(id=pl.int_range(60), sure=pl.lit(True))
         keyed = probabilities(60).with_columns(id=pl.int_range(60)).sample(fraction=1.0, shuffle=True, seed=1)
         anml.audit(frame, predictions=keyed, evaluate=False, schema={"key": "id", "true_label": "sure"})
-        assert seen[0].known.truth.tolist() == seen[0].y.tolist()
-        np.testing.assert_allclose(seen[0].known.predictions[:, 1], probabilities(60)["yes"].to_numpy())
+        assert inputs[0].known.truth.tolist() == inputs[0].y.tolist()
+        np.testing.assert_allclose(inputs[0].known.predictions[:, 1], probabilities(60)["yes"].to_numpy())
 
-    def test_what_a_reviewer_said_in_an_export_is_known(self, seen):
+    def test_what_a_reviewer_said_in_an_export_is_known(self, inputs):
         export = DATA / "label_studio.json"
         anml.audit(export, evaluate=False)
-        assert seen[0].known.truth.tolist() == [1, 1, 1, 0, 0, -1]
-        assert seen[0].known.wrong.tolist() == [False, False, True, False, False, False]
+        assert inputs[0].known.truth.tolist() == [1, 1, 1, 0, 0, -1]
+        assert inputs[0].known.wrong.tolist() == [False, False, True, False, False, False]
 
-    def test_gold_of_an_export_only_checks(self, seen):
+    def test_gold_of_an_export_only_checks(self, inputs):
         export = DATA / "label_studio.json"
         audit = anml.audit(export, evaluate=False, schema={"test_label": "truth"})
         # Both labels with a gold answer were reviewed as well: what is known does not check.
         assert audit._result.gold is None
-        assert seen[0].known.truth.tolist() == [1, 1, 1, 0, 0, -1]
+        assert inputs[0].known.truth.tolist() == [1, 1, 1, 0, 0, -1]
         assert audit._result.columns.true_label is None
         assert "true_label" not in audit._result.columns.features
 
-    def test_a_column_named_by_the_user_goes_before_the_exports_own(self, seen):
+    def test_a_column_named_by_the_user_goes_before_the_exports_own(self, inputs):
         export = DATA / "toloka.tsv"
         audit = anml.audit(export, evaluate=False, schema={"true_label": "truth"})
         assert (audit._result.columns.true_label, audit._result.columns.reviewed) == ("truth", None)

@@ -39,78 +39,80 @@ class TestLabelsAlone:
         ran = run_anml("audit", DATA / "crowd_long.csv", "--item", "task", "--contributor", "worker",
                       "--label", "label", "--json", "--out", tmp_path / "out")  # fmt: skip
         assert (ran.code, ran.err) == (0, "")
-        found = json.loads(ran.out)
-        assert found["rows"] == 6
-        assert found["evaluation"] is None
+        result = json.loads(ran.out)
+        assert result["rows"] == 6
+        assert result["evaluation"] is None
         assert (tmp_path / "out" / "report.html").is_file()
 
     @pytest.mark.parametrize("recipe", anml.RECIPES)
     def test_every_recipe_works_or_says_why_not(self, recipe):
-        said = ""
+        message = ""
         try:
             anml.audit(pl.read_csv(DATA / "crowd_long.csv"), recipe=recipe)
         except anml.AnmlError as error:
-            said = str(error)
-        assert "\n" not in said
+            message = str(error)
+        assert "\n" not in message
 
     def test_workers_are_ranked_as_the_truth_ranks_them(self, real_data):
         labels = pl.read_csv(real_data / "weather_sentiment_labels.csv.gz")
         truth = pl.read_csv(real_data / "weather_sentiment_items.csv.gz").select("item", "truth")
-        found = anml.audit(real_data / "weather_sentiment_labels.csv.gz")
+        result = anml.audit(real_data / "weather_sentiment_labels.csv.gz")
         right = labels.join(truth, on="item").group_by("contributor").agg(
             true_accuracy=(pl.col("label") == pl.col("truth")).mean(), n=pl.len()
         )  # fmt: skip
-        known = found.contributors.join(right, on="contributor").filter(pl.col("n") >= 20)
+        known = result.contributors.join(right, on="contributor").filter(pl.col("n") >= 20)
         assert np.corrcoef(known["accuracy"], known["true_accuracy"])[0, 1] > 0.9
         # Of five classes one in five is right by chance: the accused are about there, and nobody else.
         words = known.group_by("verdict").agg(
             low=pl.col("true_accuracy").min(), high=pl.col("true_accuracy").max()
         )
-        told = {word: (low, high) for word, low, high in words.iter_rows()}
-        assert set(told) <= {*VERDICTS}
-        accused = [high for word, (_, high) in told.items() if word in FLAGGED]
+        given = {word: (low, high) for word, low, high in words.iter_rows()}
+        assert set(given) <= {*VERDICTS}
+        accused = [high for word, (_, high) in given.items() if word in FLAGGED]
         assert max(accused, default=0.0) < 0.3
-        assert told["reliable"][0] > 0.45 > told["less reliable"][1]
+        assert given["reliable"][0] > 0.45 > given["less reliable"][1]
         assert (known["verdict"] == "reliable").mean() > 0.7
-        said = found.consensus.with_columns(pl.col("item").cast(pl.Int64)).join(truth, on="item")
+        message = result.consensus.with_columns(pl.col("item").cast(pl.Int64)).join(truth, on="item")
         # The truth was made from these labels, each counted alike; here the better ones count for more.
-        assert (said["consensus_label"] == said["truth"]).mean() > 0.92
+        assert (message["consensus_label"] == message["truth"]).mean() > 0.92
 
     def test_numbers_of_several_people(self):
         rng = np.random.default_rng(0)
         item = np.repeat(np.arange(40), 4)
-        who = np.tile(["ann", "bob", "cat", "dan"], 40)
-        value = 10 * rng.normal(size=40)[item] + np.where(who == "dan", 8, 0.2) * rng.normal(size=160)
-        frame = pl.DataFrame({"item": item, "contributor": who, "dose": value})
-        found = anml.audit(frame, label="dose", item="item", contributor="contributor")
-        assert found.contributors["contributor"][0] == "dan"
+        annotator = np.tile(["ann", "bob", "cat", "dan"], 40)
+        value = 10 * rng.normal(size=40)[item] + np.where(annotator == "dan", 8, 0.2) * rng.normal(size=160)
+        frame = pl.DataFrame({"item": item, "contributor": annotator, "dose": value})
+        result = anml.audit(frame, label="dose", item="item", contributor="contributor")
+        assert result.contributors["contributor"][0] == "dan"
 
 
 class TestPredictions:
     def test_alone_they_find_the_bad_contributor(self):
         frame = consortium().select("label", "contributor")
-        found = anml.audit(frame, predictions=said(right_labels()))
-        assert found.contributors["contributor"][0] == "dan"
+        result = anml.audit(frame, predictions=said(right_labels()))
+        assert result.contributors["contributor"][0] == "dan"
         wrong = frame["label"].to_numpy() != np.array(["no", "yes"])[right_labels()]
-        assert found.samples["p_correct"].to_numpy()[wrong].mean() < 0.3
-        assert found.samples["p_correct"].to_numpy()[~wrong].mean() > 0.8
+        assert result.samples["p_correct"].to_numpy()[wrong].mean() < 0.3
+        assert result.samples["p_correct"].to_numpy()[~wrong].mean() > 0.8
 
     def test_beside_features_that_say_nothing_they_decide(self):
         rng = np.random.default_rng(1)
         frame = consortium().select("label", "contributor").with_columns(noise=rng.normal(size=120))
-        found = anml.audit(frame, predictions=said(right_labels()), evaluate=False)
-        assert found.contributors["contributor"][0] == "dan"
-        assert found.samples["p_correct"].to_numpy()[frame["contributor"] == "dan"].mean() < 0.5
+        result = anml.audit(frame, predictions=said(right_labels()), evaluate=False)
+        assert result.contributors["contributor"][0] == "dan"
+        assert result.samples["p_correct"].to_numpy()[frame["contributor"] == "dan"].mean() < 0.5
 
     def test_sure_ones_of_zero_and_one_are_no_trouble(self):
-        found = anml.audit(consortium().select("label", "contributor"), predictions=said(right_labels(), 1.0))
-        assert np.isfinite(found.samples["p_correct"].to_numpy()).all()
+        result = anml.audit(
+            consortium().select("label", "contributor"), predictions=said(right_labels(), 1.0)
+        )
+        assert np.isfinite(result.samples["p_correct"].to_numpy()).all()
 
     def test_of_numbers(self):
         frame = measurements()
         right = 3 * frame["mass"] - frame["age"]
-        found = anml.audit(frame.select("dose", "contributor"), label="dose", predictions=right.to_numpy())
-        assert found.contributors["contributor"][0] == "dan"
+        result = anml.audit(frame.select("dose", "contributor"), label="dose", predictions=right.to_numpy())
+        assert result.contributors["contributor"][0] == "dan"
 
     def test_train_in_the_terminal(self, run_anml, tmp_path):
         consortium().write_csv(tmp_path / "data.csv")
@@ -124,9 +126,9 @@ class TestPredictions:
 def test_embeddings_find_the_bad_contributor(tmp_path):
     frame = consortium()
     np.save(tmp_path / "e.npy", frame.select("width", "height", "depth").to_numpy())
-    found = anml.audit(frame.with_columns(width=pl.lit(0)), embeddings=tmp_path / "e.npy")
-    assert found.contributors["contributor"][0] == "dan"
-    assert found._result.evaluation is not None
+    result = anml.audit(frame.with_columns(width=pl.lit(0)), embeddings=tmp_path / "e.npy")
+    assert result.contributors["contributor"][0] == "dan"
+    assert result._result.evaluation is not None
 
 
 class TestKnown:
@@ -136,8 +138,8 @@ class TestKnown:
     def test_right_labels_are_believed_and_wrong_ones_are_not(self):
         names = np.array(["no", "yes"])[right_labels()]
         column = pl.Series([str(name) if at < 40 else None for at, name in enumerate(names)])
-        found = anml.audit(self.frame(column), evaluate=False, schema={"true_label": "answer"}).samples
-        right, wrong = found.filter(label_is_correct=True), found.filter(label_is_correct=False)
+        result = anml.audit(self.frame(column), evaluate=False, schema={"true_label": "answer"}).samples
+        right, wrong = result.filter(label_is_correct=True), result.filter(label_is_correct=False)
         assert right["p_correct"].min() > 0.99
         assert right["kept"].all()
         assert wrong.height > 3
@@ -146,17 +148,17 @@ class TestKnown:
 
     def test_what_is_only_known_to_be_wrong_is_not_kept(self):
         column = pl.Series([False] * 5 + [None] * 115)
-        found = anml.audit(self.frame(column), evaluate=False, schema={"true_label": "answer"}).samples
-        assert not found["kept"][:5].any()
+        result = anml.audit(self.frame(column), evaluate=False, schema={"true_label": "answer"}).samples
+        assert not result["kept"][:5].any()
 
     def test_what_is_known_of_a_contributor_tells_of_the_rest(self):
         """Without informative features, p_correct is low for a contributor with mostly wrong labels."""
         names = np.array(["no", "yes"])[right_labels()]
-        who = np.resize(list(WRONG), 120)
+        contributor = np.resize(list(WRONG), 120)
         column = pl.Series([str(name) if at < 80 else None for at, name in enumerate(names)])
         frame = pl.DataFrame({
             "noise": np.random.default_rng(1).normal(size=120), "label": consortium()["label"],
-            "contributor": who.tolist(), "answer": column,
+            "contributor": contributor.tolist(), "answer": column,
         })  # fmt: skip
         rest = anml.audit(frame, evaluate=False, schema={"true_label": "answer"}).samples[80:]
         belief = rest.group_by("contributor").agg(pl.col("p_correct").mean())
@@ -169,10 +171,10 @@ class TestKnown:
             answer=pl.Series([name if at < 40 else None for at, name in enumerate(names)]),
             checked=pl.Series(names),
         )
-        found = anml.audit(
+        result = anml.audit(
             frame, evaluate=False, schema={"true_label": "answer", "test_label": "checked"}
         )._result
-        assert found.gold.rows == 80
+        assert result.gold.rows == 80
 
     def test_in_the_estimator(self):
         frame = consortium()

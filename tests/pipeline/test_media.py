@@ -30,8 +30,8 @@ class TestPictures:
     def test_a_folder_is_audited_and_the_report_shows_them(self, pictures, tmp_path):
         folder, _, wrong = pictures
         audit = anml.audit(folder, evaluate=False, progress=False)
-        found = average_precision_score(wrong, 1 - audit.samples["p_correct"].to_numpy())
-        assert found > 0.9
+        result = average_precision_score(wrong, 1 - audit.samples["p_correct"].to_numpy())
+        assert result > 0.9
         page = audit.report(tmp_path / "report.html").read_text()
         assert page.count("data:image/png;base64,") == min(20, int((~audit.samples["kept"]).sum()))
 
@@ -54,11 +54,11 @@ class TestPictures:
 
     def test_folders_name_labels_and_contributors(self, tmp_path):
         rng = np.random.default_rng(0)
-        for who in ("ann", "bob"):
+        for contributor in ("ann", "bob"):
             for shape in made_up.SHAPES[:2]:
-                (tmp_path / who / shape).mkdir(parents=True)
+                (tmp_path / contributor / shape).mkdir(parents=True)
                 for at in range(3):
-                    made_up.drawn(shape, rng).save(tmp_path / who / shape / f"{at}.png")
+                    made_up.drawn(shape, rng).save(tmp_path / contributor / shape / f"{at}.png")
         table = read_folder(tmp_path)
         assert table.frame.columns == ["image", "label", "contributor"]
         assert table.frame["label"].unique().sort().to_list() == ["circle", "square"]

@@ -18,5 +18,5 @@ def test_results_come_back_in_the_users_kind() -> None:
 
 def test_rows_of_pandas_keep_their_own_index() -> None:
     mine = pd.DataFrame({"x": [1, 2, 3]}, index=["c", "a", "b"])
-    found = to_native(pl.DataFrame({"p": [0.5, 0.9]}), mine, np.array([2, 0]))
-    assert found["p"].to_dict() == {"b": 0.5, "c": 0.9}
+    result = to_native(pl.DataFrame({"p": [0.5, 0.9]}), mine, np.array([2, 0]))
+    assert result["p"].to_dict() == {"b": 0.5, "c": 0.9}

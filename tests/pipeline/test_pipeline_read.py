@@ -151,11 +151,11 @@ def test_verdicts_that_do_not_fit_the_run(folder, given):
 
 def test_a_changed_table_of_contributors_is_found(folder):
     write_run(folder, simple_rows({"ann": 1}), verdicts={"ann": VERDICTS[0]})
-    found = read_run(folder)
+    result = read_run(folder)
     path = folder / "contributors.csv"
     path.write_text(path.read_text().replace(VERDICTS[0], VERDICTS[1]))
     with pytest.raises(IntegrityError, match=r"contributors.csv was changed after the run was written"):
-        read_verdicts(folder, found)
+        read_verdicts(folder, result)
 
 
 # --- what was learned of contributors
@@ -168,11 +168,11 @@ def learned(folder, text: str):
 
 def test_learned_counts_are_read_under_the_names_of_the_samples(folder):
     """In the file a name that a spreadsheet would run has a quote before it."""
-    found = learned(
+    result = learned(
         folder,
         "contributor,learned_reputation_n_correct,learned_reputation_n_wrong\nann,1.5,0.5\n'=ben,0.25,0\n",
     )
-    assert sorted(found.rows()) == [("=ben", 0.25, 0.0), ("ann", 1.5, 0.5)]
+    assert sorted(result.rows()) == [("=ben", 0.25, 0.0), ("ann", 1.5, 0.5)]
     assert learned(folder, "contributor,rows\nann,2\n'=ben,1\n") is None
 
 

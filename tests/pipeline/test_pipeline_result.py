@@ -18,10 +18,10 @@ def audited():
 
 
 def test_versions_are_those_that_are_installed():
-    found = versions()
-    assert found["python"] == platform.python_version()
-    assert found["numpy"] == version("numpy")
-    assert found["anml"] == version("attribution-native-ml")
+    result = versions()
+    assert result["python"] == platform.python_version()
+    assert result["numpy"] == version("numpy")
+    assert result["anml"] == version("attribution-native-ml")
 
 
 def test_a_record_is_plain_json_and_says_how_to_repeat_the_run(audited):

@@ -26,8 +26,8 @@ def test_nothing_to_ask_is_no_order():
 def test_everything_is_asked_once_and_each_persons_labels_by_gain(drawn):
     gain = np.array([g for g, _ in drawn])
     person = np.array([p for _, p in drawn], dtype=np.int64)
-    found = order_by_gain(gain, person)
-    assert sorted(found) == list(range(len(drawn)))
-    for who in range(4):
-        mine = gain[found][person[found] == who]
+    result = order_by_gain(gain, person)
+    assert sorted(result) == list(range(len(drawn)))
+    for contributor in range(4):
+        mine = gain[result][person[result] == contributor]
         assert (np.diff(mine) <= 0).all()

@@ -64,8 +64,8 @@ def test_freshness_by_a_decay_survives_the_record():
 
 
 def test_one_name_is_a_list_of_one():
-    found = Request(features="height", ignore="note")
-    assert (found.features, found.ignore) == (("height",), ("note",))
+    result = Request(features="height", ignore="note")
+    assert (result.features, result.ignore) == (("height",), ("note",))
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_requests_differ_by_what_is_asked_and_not_by_arrays():
 
 def test_a_configuration_has_what_differs():
     request = Request(label="y", time="at", recipe={"keep": 0.5, "reference_time": date(2026, 1, 2)}, seed=3)
-    found = AuditOptions(request=replace(request, task=tasks.Ordinal(order=["a", "b"]))).to_config()
-    assert found["label"] == "y"
-    assert found["schema"] == {"time": "at"}
-    assert found["task"] == {"name": "ordinal", "order": ["a", "b"]}
-    assert found["recipe"]["keep"] == 0.5
-    assert found["random_state"] == 3
+    result = AuditOptions(request=replace(request, task=tasks.Ordinal(order=["a", "b"]))).to_config()
+    assert result["label"] == "y"
+    assert result["schema"] == {"time": "at"}
+    assert result["task"] == {"name": "ordinal", "order": ["a", "b"]}
+    assert result["recipe"]["keep"] == 0.5
+    assert result["random_state"] == 3
     assert AuditOptions(request=Request(recipe="krum")).to_config()["recipe"] == {"name": "krum"}

@@ -26,7 +26,7 @@ class Clock:
 
 
 @pytest.fixture
-def said(monkeypatch, capsys):
+def message(monkeypatch, capsys):
     """Return the text written to an error stream that is no terminal, without configured logging."""
     monkeypatch.setattr(module, "LOGGER", logging.Logger("anml"))
     return lambda: capsys.readouterr().err
@@ -41,14 +41,14 @@ def run(clock, seconds, **options):
                 report("early stopping", at, len(seconds))
 
 
-def test_what_is_quick_says_nothing(said):
+def test_what_is_quick_says_nothing(message):
     run(Clock(), [0, 1, 1.9])
-    assert said() == ""
+    assert message() == ""
 
 
-def test_lines_come_after_a_while_and_at_most_every_ten_seconds(said):
+def test_lines_come_after_a_while_and_at_most_every_ten_seconds(message):
     run(Clock(), [0, 1, 3, 5, 12, 13.5, 14, 40])
-    assert said().splitlines() == [
+    assert message().splitlines() == [
         "anml: early stopping, 2 of 8, after 3 s",
         "anml: early stopping, 5 of 8, after 14 s",
         "anml: early stopping, 7 of 8, after 40 s",
@@ -57,11 +57,11 @@ def test_lines_come_after_a_while_and_at_most_every_ten_seconds(said):
     assert module.LOGGER.level == logging.NOTSET
 
 
-def test_true_shows_at_once_and_false_never(said):
+def test_true_shows_at_once_and_false_never(message):
     run(Clock(), [0, 100], wanted=False)
-    assert said() == ""
+    assert message() == ""
     run(Clock(), [0, 1], wanted=True)
-    assert said() == "anml: early stopping, 0 of 2, after 0 s\n"
+    assert message() == "anml: early stopping, 0 of 2, after 0 s\n"
 
 
 def test_who_has_set_up_logging_gets_records(caplog, capsys):
@@ -87,7 +87,7 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
 def test_a_function_hears_every_step():
     heard = []
-    anml.audit(consortium(60), evaluate=False, progress=lambda what, done, of: heard.append(what))
+    anml.audit(consortium(60), evaluate=False, progress=lambda what, done, total: heard.append(what))
     assert "round 1" in heard
 
 

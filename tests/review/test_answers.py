@@ -31,9 +31,9 @@ class TestAnswers:
 
         back = tmp_path / "back.json"
         back.write_text(json.dumps([task(900, 101, anml_task="1"), task(2, 555), task(3, 107)]))
-        found = self.answers(back, "label_studio.json")
+        output = self.answers(back, "label_studio.json")
         # Of item 1 the row that is least likely to be right; annotation 107 was there before.
-        assert found == {1: ("good", "9"), 2: ("good", "9")}
+        assert output == {1: ("good", "9"), 2: ("good", "9")}
 
     def test_argilla_by_responses_that_were_not_there(self, tmp_path):
         samples = self.SAMPLES.with_columns(item=pl.Series(["r1", "r1", "r2"]))
@@ -45,7 +45,7 @@ class TestAnswers:
         assert read_answers(tmp_path / "back.json", source, samples) == {2: ("pos", "boss")}
 
     @pytest.mark.parametrize(
-        ("name", "text", "said"),
+        ("name", "text", "message"),
         [
             ("a.csv", "row,new_label\n0,\n", "has no answer to an item of this run"),
             ("a.csv", "row,new_label\n7,good\n", "answers row 7, which is not in this run"),
@@ -56,9 +56,9 @@ class TestAnswers:
             ("a.json", "{", "neither JSON nor lines of JSON"),
         ],
     )
-    def test_what_is_no_answer_is_one_sentence(self, name, text, said, tmp_path):
+    def test_what_is_no_answer_is_one_sentence(self, name, text, message, tmp_path):
         (tmp_path / name).write_text(text)
-        with pytest.raises(AnmlError, match=re.escape(said)) as refused:
+        with pytest.raises(AnmlError, match=re.escape(message)) as refused:
             self.answers(tmp_path / name, "label_studio.json")
         assert "\n" not in str(refused.value)
 

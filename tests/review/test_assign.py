@@ -27,11 +27,11 @@ def rows(*labels, item="zoex0"):
 
 
 def test_reliability_on_a_class_leans_on_all_labels_of_a_person():
-    classes, found = class_accuracy(SAMPLES, ["ann", "bob"])
+    classes, result = class_accuracy(SAMPLES, ["ann", "bob"])
     assert classes == {"x": 0, "y": 1}
     # ann: all labels 0.75, of x (20 x 0.95 + 5 x 0.75) / 25.
-    assert found[0].tolist() == pytest.approx([0.91, 0.59])
-    assert found[1].tolist() == pytest.approx([0.63, 0.87])
+    assert result[0].tolist() == pytest.approx([0.91, 0.59])
+    assert result[1].tolist() == pytest.approx([0.63, 0.87])
 
 
 def test_the_most_reliable_on_the_class_is_asked_and_work_is_shared():
@@ -63,16 +63,16 @@ def test_prices_are_a_number_or_a_table(tmp_path):
     assert read_prices("0.25").of("anybody") == 0.25
     file = tmp_path / "prices.csv"
     file.write_text("contributor,price\nann,0.3\n7,0.1\n")
-    found = read_prices(str(file))
-    assert (found.of("ann"), found.of("7"), found.of("bob")) == (0.3, 0.1, None)
+    result = read_prices(str(file))
+    assert (result.of("ann"), result.of("7"), result.of("bob")) == (0.3, 0.1, None)
     looking = ReviewQueue(
         rows("x", "y").with_columns(assigned_to=pl.Series(["ann", None])), 2, 1.0, 1.0, 2, None
     )
-    assert with_prices(looking, found).rows["price"].to_list() == [0.3, None]
+    assert with_prices(looking, result).rows["price"].to_list() == [0.3, None]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("who,price\nann,1\n", "has no column 'contributor'"),
         ("contributor,price\nann,free\n", "a price must be a number above 0, got 'free'"),
@@ -82,10 +82,10 @@ def test_prices_are_a_number_or_a_table(tmp_path):
         ("contributor,price\n,1\n", "prices.csv has a price that belongs to no contributor"),
     ],
 )
-def test_prices_that_are_none_are_refused(tmp_path, text, said):
+def test_prices_that_are_none_are_refused(tmp_path, text, message):
     file = tmp_path / "prices.csv"
     file.write_text(text)
-    with pytest.raises(AnmlError, match=said):
+    with pytest.raises(AnmlError, match=message):
         read_prices(str(file))
 
 

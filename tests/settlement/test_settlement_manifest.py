@@ -36,23 +36,23 @@ def made(*lines: dict, pool: int = 100, rate: int = 0, **rules) -> dict:
 
 
 def test_by_hand():
-    found = made(line("a", 3 * UNIT), line("b", UNIT), line("n", 4 * UNIT, newcomer=True))
+    result = made(line("a", 3 * UNIT), line("b", UNIT), line("n", 4 * UNIT, newcomer=True))
     # Newcomers together get a fifth: 20 for n, and 80 are shared 3 to 1.
-    assert {pid: amount for pid, (amount, _) in contributor_amounts(found).items()} == {
+    assert {pid: amount for pid, (amount, _) in contributor_amounts(result).items()} == {
         "a": 60,
         "b": 20,
         "n": 20,
     }
-    assert found["totals"] == {"newcomers": str(4 * UNIT**3), "others": str(4 * UNIT**3)}
-    assert approval_credits(found)["a"][1]["share"] == 6 * UNIT // 10
+    assert result["totals"] == {"newcomers": str(4 * UNIT**3), "others": str(4 * UNIT**3)}
+    assert approval_credits(result)["a"][1]["share"] == 6 * UNIT // 10
 
 
 def test_a_line_is_shown_to_be_in_the_manifest_by_head_and_path_alone():
-    found = made(*(line(f"c{number}", number * UNIT) for number in range(1, 6)))
-    tree, part = entry_tree(found), header(found)
+    result = made(*(line(f"c{number}", number * UNIT) for number in range(1, 6)))
+    tree, part = entry_tree(result), header(result)
     assert "contributors" not in part
-    assert header_digest(found) == sha256(canonical(part))
-    leaf = leaf_hash(canonical(found["contributors"][3]))
+    assert header_digest(result) == sha256(canonical(part))
+    leaf = leaf_hash(canonical(result["contributors"][3]))
     assert verify_inclusion(leaf, 3, 5, tree.inclusion(3), bytes.fromhex(part["lines_root"]))
 
 
@@ -68,9 +68,9 @@ def test_a_line_is_shown_to_be_in_the_manifest_by_head_and_path_alone():
     ],
 )
 def test_what_does_not_belong_together_is_refused(change):
-    found = made(line("a", 3), line("b", 1))
-    assert parse_manifest(canonical(found)) == found
-    spoilt = json.loads(json.dumps(found))
+    result = made(line("a", 3), line("b", 1))
+    assert parse_manifest(canonical(result)) == result
+    spoilt = json.loads(json.dumps(result))
     change(spoilt)
     with pytest.raises(InputError, match="not a canonical"):
         parse_manifest(canonical(spoilt))
@@ -80,9 +80,9 @@ def test_what_does_not_belong_together_is_refused(change):
 
 def test_a_rate_fixes_the_pool():
     lines = (line("a", 3 * UNIT, counted=3), line("b", UNIT))
-    found = made(*lines, pool=200_000, rate=50_000, weight="equal", newcomer_cap=UNIT)
+    result = made(*lines, pool=200_000, rate=50_000, weight="equal", newcomer_cap=UNIT)
     assert {
-        pid: amount for pid, (amount, _) in contributor_amounts(parse_manifest(canonical(found))).items()
+        pid: amount for pid, (amount, _) in contributor_amounts(parse_manifest(canonical(result))).items()
     } == {
         "a": 150_000,
         "b": 50_000,

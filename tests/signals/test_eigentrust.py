@@ -44,16 +44,16 @@ def by_matrix(votes, trusted, restart=0.15):
         row = np.array([0.0 if one == other else votes.get((one, other), 0.0) for other in names])
         rows.append(row / row.sum() if row.sum() > 0 else start)
     spread = np.array(rows)
-    found = np.linalg.solve(np.eye(len(names)) - (1 - restart) * spread.T, restart * start)
-    return dict(zip(names, found, strict=True))
+    result = np.linalg.solve(np.eye(len(names)) - (1 - restart) * spread.T, restart * start)
+    return dict(zip(names, result, strict=True))
 
 
 @settings(max_examples=15)
 @given(votes_, st.sets(people, min_size=1, max_size=2))
 def test_is_the_stationary_vector(votes, trusted):
-    found, slow = eigentrust(votes, trusted), by_matrix(votes, trusted)
-    assert found.keys() == slow.keys()
-    for name, value in found.items():
+    result, slow = eigentrust(votes, trusted), by_matrix(votes, trusted)
+    assert result.keys() == slow.keys()
+    for name, value in result.items():
         assert value == pytest.approx(slow[name], abs=1e-9)
 
 
@@ -79,19 +79,19 @@ def test_praise_of_oneself_is_ignored(votes):
 @given(votes_)
 def test_who_is_not_reached_has_no_trust_and_everybody_reached_has_some(votes):
     trust = eigentrust(votes, ["root"])
-    found = reachable({pair: value for pair, value in votes.items() if pair[0] != pair[1]}, ["root"])
+    result = reachable({pair: value for pair, value in votes.items() if pair[0] != pair[1]}, ["root"])
     large = {name for name, value in trust.items() if value > 1e-6}
-    assert large <= found
-    assert {name for name in trust if name not in found} <= {n for n, value in trust.items() if value < 1e-9}
+    assert large <= result
+    assert {name for name in trust if name not in result} <= {n for n, value in trust.items() if value < 1e-9}
 
 
 @settings(max_examples=15)
 @given(votes_, st.floats(0.1, 4))
 def test_nobody_is_endorsed_beyond_what_a_root_counts_for(votes, events):
-    found = trust_event_counts(votes, ["root"], events)
-    assert all(0 < value <= events for value in found.values())
-    if found:
-        assert found["root"] == pytest.approx(events)
+    result = trust_event_counts(votes, ["root"], events)
+    assert all(0 < value <= events for value in result.values())
+    if result:
+        assert result["root"] == pytest.approx(events)
 
 
 @pytest.mark.parametrize(

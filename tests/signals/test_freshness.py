@@ -87,8 +87,8 @@ def test_every_domain_decays_at_its_rate(name):
 
 @given(st.floats(0, 3), ages)
 def test_decay_is_a_share_that_begins_at_one(delta, values):
-    found = Decay(delta)(values)
-    assert ((found >= 0) & (found <= 1)).all()
+    result = Decay(delta)(values)
+    assert ((result >= 0) & (result <= 1)).all()
     assert Decay(delta)([0.0])[0] == 1
 
 
@@ -103,10 +103,10 @@ class TestEveryRelation:
     @given(values=ages)
     def test_lies_between_its_slowest_and_fastest_part(self, kind, values):
         parts = [Decay(0.01), Decay(0.1), Decay(0.5)]
-        found = ContextDecay.between(*parts, kind)(values)
+        result = ContextDecay.between(*parts, kind)(values)
         each = np.array([decay(values) for decay in parts])
-        assert (found <= each.max(axis=0) + 1e-12).all()
-        assert (found >= each.min(axis=0) - 1e-12).all()
+        assert (result <= each.max(axis=0) + 1e-12).all()
+        assert (result >= each.min(axis=0) - 1e-12).all()
 
     def test_equal_clocks_are_one_clock(self, kind):
         one = Decay(0.2)
@@ -147,19 +147,19 @@ class TestLearnedFromReuse:
         age = np.linspace(0, 15, 400)
         for weights in ((0.8, 0.1, 0.1), (0.1, 0.8, 0.1), (0.3, 0.3, 0.4)):
             true = ContextDecay(self.SLOW, self.FAST, self.BETWEEN, weights)
-            found = self.learned(age, 1e4 * true(age))
-            np.testing.assert_allclose(found(age), true(age), atol=2e-3)
+            result = self.learned(age, 1e4 * true(age))
+            np.testing.assert_allclose(result(age), true(age), atol=2e-3)
 
     @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
     def test_weights_are_weights_and_order_does_not_matter(self, seed, works):
         rng = np.random.default_rng(seed)
         age, reused, exposure = rng.uniform(0, 30, works), rng.poisson(1.5, works), rng.uniform(0.1, 3, works)
-        found = self.learned(age, reused, exposure)
-        assert min(found.weights) >= 0
-        assert sum(found.weights) == pytest.approx(1)
+        result = self.learned(age, reused, exposure)
+        assert min(result.weights) >= 0
+        assert sum(result.weights) == pytest.approx(1)
         order = rng.permutation(works)
         again = self.learned(age[order], reused[order], exposure[order])
-        np.testing.assert_allclose(found.weights, again.weights, atol=1e-6)
+        np.testing.assert_allclose(result.weights, again.weights, atol=1e-6)
 
     def test_twice_the_occasions_and_twice_the_reuses_say_the_same(self):
         rng = np.random.default_rng(0)
@@ -169,7 +169,7 @@ class TestLearnedFromReuse:
         np.testing.assert_allclose(one.weights, two.weights, atol=1e-6)
 
     @pytest.mark.parametrize(
-        ("age", "reused", "exposure", "said"),
+        ("age", "reused", "exposure", "message"),
         [
             ([1.0, 2.0], [1], None, "reused must have a value for each of 2 ages, got 1"),
             ([1.0], [-1], None, "reused must be counts of zero or more"),
@@ -177,6 +177,6 @@ class TestLearnedFromReuse:
             ([1.0], [3], [0.0], "a work without exposure cannot have been reused"),
         ],
     )
-    def test_what_cannot_be_counts_is_refused(self, age, reused, exposure, said):
-        with pytest.raises(InputError, match=said):
+    def test_what_cannot_be_counts_is_refused(self, age, reused, exposure, message):
+        with pytest.raises(InputError, match=message):
             self.learned(age, reused, exposure)

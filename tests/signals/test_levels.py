@@ -29,8 +29,8 @@ class TestLevels:
         assert REPUTATION["poor"][:2] == (0.10, 0.30)
 
     def test_names_and_numbers_mix(self):
-        found = level_values("verification", ["Peer Reviewed", 0.5, "0.1", "FLAGGED", 1], VERIFICATION)
-        np.testing.assert_allclose(found, [0.85, 0.5, 0.1, 0.07, 1.0])
+        result = level_values("verification", ["Peer Reviewed", 0.5, "0.1", "FLAGGED", 1], VERIFICATION)
+        np.testing.assert_allclose(result, [0.85, 0.5, 0.1, 0.07, 1.0])
 
     def test_unknown_name_lists_the_allowed_ones(self):
         with pytest.raises(

@@ -47,8 +47,8 @@ def test_nothing_is_self_attested():
 
 
 def test_best_evidence_counts_and_is_named():
-    found = v(record("affiliation", 1), record("reproduced", 2), record("publication", 3))
-    assert (found.v, found.level, found.evidence) == (0.92, "reproduced", (2,))
+    result = v(record("affiliation", 1), record("reproduced", 2), record("publication", 3))
+    assert (result.v, result.level, result.evidence) == (0.92, "reproduced", (2,))
 
 
 def test_any_open_flag_wins():
@@ -117,10 +117,10 @@ def test_policies_say_what_is_wrong(table):
     st.randoms(),
 )
 def test_order_does_not_matter_and_v_is_always_a_known_level(evidence, random):
-    found = Policy().judge(evidence, 10.0)
+    result = Policy().judge(evidence, 10.0)
     shuffled = random.sample(evidence, len(evidence))
-    assert Policy().judge(shuffled, 10.0)[:2] == found[:2]
-    assert found.level in {*LEVELS, "concern"}
+    assert Policy().judge(shuffled, 10.0)[:2] == result[:2]
+    assert result.level in {*LEVELS, "concern"}
     # What the contributor says themselves never lifts v above self-attested.
     own = [e for e in evidence if e.issuer == "c1"]
     assert Policy().judge(own, 10.0).v <= 0.25

@@ -66,10 +66,10 @@ def test_nobody_contributed_nothing_before():
 )
 def test_the_floor_lifts_exactly_newcomers_who_are_not_flagged(rows, floor, first):
     r, prior, flagged = (np.array(part) for part in zip(*rows, strict=True))
-    found = ColdStart(floor, first).apply(r, prior, flagged)
+    result = ColdStart(floor, first).apply(r, prior, flagged)
     lifted = (prior < first) & ~flagged
-    np.testing.assert_array_equal(found[~lifted], r[~lifted])
-    np.testing.assert_array_equal(found[lifted], np.maximum(r[lifted], floor))
+    np.testing.assert_array_equal(result[~lifted], r[~lifted])
+    np.testing.assert_array_equal(result[lifted], np.maximum(r[lifted], floor))
 
 
 @pytest.mark.parametrize(

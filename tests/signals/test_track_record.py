@@ -54,10 +54,10 @@ def test_idle_contributors_drift_back_to_the_start():
 
 def test_one_batch_counts_once_however_many_sources_score_it():
     one = replay([ReputationEvent(0.0, 1.0, "gold", "b")], 0.0)
-    many = replay(
+    large = replay(
         [ReputationEvent(0.0, 1.0, source, "b") for source in ("gold", "review", "consensus")] * 50, 0.0
     )
-    assert many.good == one.good == 1.0
+    assert large.good == one.good == 1.0
 
 
 def test_events_of_the_future_do_not_count_yet():
@@ -109,24 +109,24 @@ def test_the_floor_cannot_fire_stage_one_for_self_attested_data():
 class TestSources:
     @pytest.mark.parametrize("source", SOURCES)
     def test_every_source_counts_as_much_as_it_is_worth(self, source):
-        found = replay([ReputationEvent(0.0, 1.0, source, "b")], 0.0)
-        assert found.good == pytest.approx(SOURCES[source])
+        result = replay([ReputationEvent(0.0, 1.0, source, "b")], 0.0)
+        assert result.good == pytest.approx(SOURCES[source])
         rule = ReputationRule()
-        assert found.r == pytest.approx(
+        assert result.r == pytest.approx(
             (SOURCES[source] + rule.kappa * rule.r0) / (SOURCES[source] + rule.kappa)
         )
 
     def test_within_a_batch_the_best_source_takes_the_room(self):
         weak, strong = ReputationEvent(0.0, 0.0, "held-out", "b"), ReputationEvent(0.0, 1.0, "gold", "b")
         for events in ([weak, strong], [strong, weak]):
-            found = replay(events, 0.0)
-            assert (found.good, found.bad) == (1.0, 0.0)
+            result = replay(events, 0.0)
+            assert (result.good, result.bad) == (1.0, 0.0)
 
     def test_sources_that_leave_room_are_added(self):
-        found = replay(
+        result = replay(
             [ReputationEvent(0.0, 1.0, "consensus", "b"), ReputationEvent(0.0, 0.0, "held-out", "b")], 0.0
         )
-        assert (found.good, found.bad) == (0.5, 0.25)
+        assert (result.good, result.bad) == (0.5, 0.25)
 
     @given(st.floats(0, 1e9), st.sampled_from(sorted(SOURCES)))
     def test_time_comes_first_in_order(self, at, source):
@@ -138,16 +138,16 @@ class TestSources:
 class TestMemory:
     @given(st.integers(1, 400), st.floats(0, 1))
     def test_no_more_evidence_is_remembered_than_the_cap(self, count, quality):
-        found = replay([ReputationEvent(0.0, quality, "gold", f"b{at}") for at in range(count)], 0.0)
-        assert found.good + found.bad <= ReputationRule().cap + 1e-9
-        assert found.events == count
+        result = replay([ReputationEvent(0.0, quality, "gold", f"b{at}") for at in range(count)], 0.0)
+        assert result.good + result.bad <= ReputationRule().cap + 1e-9
+        assert result.events == count
 
     @given(st.floats(0, 3))
     def test_evidence_halves_in_its_time(self, lives):
         rule = ReputationRule()
         events = [ReputationEvent(0.0, 1.0, "gold", f"b{at}") for at in range(4)]
-        found = replay(events, lives * rule.half_life_days * DAY)
-        assert found.good == pytest.approx(4 * 0.5**lives)
+        result = replay(events, lives * rule.half_life_days * DAY)
+        assert result.good == pytest.approx(4 * 0.5**lives)
 
     def test_a_real_drop_counts_double_and_a_slip_does_not(self):
         good = [ReputationEvent(float(at), 1.0, "gold", f"g{at}") for at in range(20)]
@@ -161,9 +161,9 @@ class TestEndorsement:
     @given(st.floats(0, 50), st.integers(0, 10))
     def test_trust_at_most_doubles_a_record(self, endorsed, events):
         own = [ReputationEvent(0.0, 0.5, "gold", f"b{at}") for at in range(events)]
-        found = replay(own, 0.0, endorsed=endorsed)
-        assert found.endorsed == pytest.approx(min(endorsed, events))
-        assert found.r >= replay(own, 0.0).r - 1e-12
+        result = replay(own, 0.0, endorsed=endorsed)
+        assert result.endorsed == pytest.approx(min(endorsed, events))
+        assert result.r >= replay(own, 0.0).r - 1e-12
 
     def test_trust_alone_is_no_record(self):
         assert replay([], 0.0, endorsed=100.0).r == ReputationRule().r0

@@ -12,7 +12,7 @@ from anml.sklearn import estimators
 
 
 @pytest.fixture
-def seen(monkeypatch):
+def inputs(monkeypatch):
     """Record the inputs of `assess`; if x has no columns, true labels replace the features."""
     calls = []
 
@@ -32,6 +32,6 @@ def consortium():
     x, y = load_wine(return_X_y=True)
     x, x_test, y, y_test = train_test_split(x, y, test_size=0.3, stratify=y, random_state=0)
     rng = np.random.default_rng(0)
-    who = np.array(["ann", "bob", "cat", "eve"])[rng.integers(0, 4, len(y))]
-    noisy = np.where(who == "eve", (y + rng.integers(1, 3, len(y))) % 3, y)
-    return x, noisy, who, x_test, y_test
+    contributor = np.array(["ann", "bob", "cat", "eve"])[rng.integers(0, 4, len(y))]
+    noisy = np.where(contributor == "eve", (y + rng.integers(1, 3, len(y))) % 3, y)
+    return x, noisy, contributor, x_test, y_test

@@ -56,11 +56,11 @@ def linear():
 
 
 def test_finds_the_bad_contributor(consortium):
-    x, y, who, x_test, y_test = consortium
-    model = AnmlClassifier(random_state=0).fit(x, y, contributor=who)
+    x, y, contributors, x_test, y_test = consortium
+    model = AnmlClassifier(random_state=0).fit(x, y, contributor=contributors)
     assert model.contributors_.sort("accuracy")["contributor"][0] == "eve"
-    assert model.kept_[who == "eve"].mean() < 0.5
-    assert model.kept_[who != "eve"].mean() > 0.9
+    assert model.kept_[contributors == "eve"].mean() < 0.5
+    assert model.kept_[contributors != "eve"].mean() > 0.9
     assert model.score(x_test, y_test) > MLPClassifier(random_state=0).fit(x, y).score(x_test, y_test)
     assert model.sample_weight_.shape == model.kept_.shape == y.shape
     assert (model.sample_weight_[~model.kept_] == 0).all()
@@ -73,19 +73,19 @@ def test_finds_the_bad_contributor(consortium):
     [linear(), RandomForestClassifier(20), make_pipeline(StandardScaler(), KNeighborsClassifier()), None],
 )
 def test_wraps_any_estimator(consortium, inner):
-    x, y, who, x_test, y_test = consortium
-    model = AnmlClassifier(inner, random_state=0).fit(x, y, contributor=who)
+    x, y, contributors, x_test, y_test = consortium
+    model = AnmlClassifier(inner, random_state=0).fit(x, y, contributor=contributors)
     assert model.score(x_test, y_test) > 0.6
     assert model.predict_proba(x_test).shape == (len(y_test), 3)
 
 
 def test_credentials_levels_and_ages(consortium):
-    x, y, who, _, _ = consortium
+    x, y, contributors, _, _ = consortium
     recipe = {"name": "softmax", "half_life": "1y", "select": "weight"}
     model = AnmlClassifier(recipe=recipe, random_state=0).fit(
-        x, y, contributor=who,
-        verification=np.where(who == "eve", "self-attested", "peer-reviewed"),
-        reputation=np.where(who == "eve", "poor", "established"),
+        x, y, contributor=contributors,
+        verification=np.where(contributors == "eve", "self-attested", "peer-reviewed"),
+        reputation=np.where(contributors == "eve", "poor", "established"),
         age=np.linspace(0, 3, len(y)),
     )  # fmt: skip
     frame = model.contributors_
@@ -95,23 +95,31 @@ def test_credentials_levels_and_ages(consortium):
 
 
 def test_newcomers_floor(consortium):
-    x, y, who, _, _ = consortium
-    known = {"contributor": who, "verification": np.full(len(y), 0.5), "reputation": np.full(len(y), 0.1)}
+    x, y, contributor, _, _ = consortium
+    known = {
+        "contributor": contributor,
+        "verification": np.full(len(y), 0.5),
+        "reputation": np.full(len(y), 0.1),
+    }
     floored = AnmlClassifier(random_state=0).fit(x, y, **known).contributors_["mean_r"]
     plain = (
         AnmlClassifier(recipe={"newcomer_rows": 0}, random_state=0).fit(x, y, **known).contributors_["mean_r"]
     )
     assert (plain - 0.1).abs().max() < 1e-12
-    rows = {name: (who == name).sum() for name in ["ann", "bob", "cat", "eve"]}
+    rows = {name: (contributor == name).sum() for name in ["ann", "bob", "cat", "eve"]}
     expected = [(10 * 0.4 + (count - 10) * 0.1) / count for count in rows.values()]
     np.testing.assert_allclose(floored, expected)
 
 
 def test_derivation_chain_lowers_what_rests_on_weak_ground(consortium):
-    x, y, who, _, _ = consortium
+    x, y, contributor, _, _ = consortium
     parents = [[] for _ in y]
     parents[1] = [0]
-    known = {"contributor": who, "verification": np.full(len(y), 0.5), "reputation": np.full(len(y), 0.8)}
+    known = {
+        "contributor": contributor,
+        "verification": np.full(len(y), 0.5),
+        "reputation": np.full(len(y), 0.8),
+    }
     recipe = {"name": "multiplicative", "newcomer_rows": 0, "select": "weight"}
     model = AnmlClassifier(recipe=recipe, random_state=0)
     before = model.fit(x, y, **known).sample_weight_
@@ -121,10 +129,10 @@ def test_derivation_chain_lowers_what_rests_on_weak_ground(consortium):
 
 @pytest.mark.parametrize("select", ["top", "draw", "weight"])
 def test_ways_of_selecting(consortium, select):
-    x, y, who, x_test, y_test = consortium
+    x, y, contributors, x_test, y_test = consortium
     recipe = Recipe("multiplicative", use=("q",), keep=0.7, select=select)
     inner = make_pipeline(StandardScaler(), LogisticRegression())
-    model = AnmlClassifier(inner, recipe=recipe, random_state=0).fit(x, y, contributor=who)
+    model = AnmlClassifier(inner, recipe=recipe, random_state=0).fit(x, y, contributor=contributors)
     assert model.score(x_test, y_test) > 0.7
     assert model.kept_.all() == (select != "top")
 
@@ -137,49 +145,49 @@ def test_weights_need_an_estimator_that_takes_them(consortium):
 
 
 def test_works_in_a_pipeline(consortium):
-    x, y, who, x_test, y_test = consortium
+    x, y, contributor, x_test, y_test = consortium
     pipeline = make_pipeline(StandardScaler(), AnmlClassifier(random_state=0))
-    pipeline.fit(x, y, anmlclassifier__contributor=who)
+    pipeline.fit(x, y, anmlclassifier__contributor=contributor)
     assert pipeline[-1].contributors_.height == 4
     assert pipeline.score(x_test, y_test) > 0.8
 
 
 @pytest.mark.parametrize("routing", [False, True])
 def test_grid_search_slices_contributors_with_the_rows(consortium, routing):
-    x, y, who, _, _ = consortium
+    x, y, contributors, _, _ = consortium
     with sklearn.config_context(enable_metadata_routing=routing):
         search = GridSearchCV(
             AnmlClassifier(linear(), random_state=0),
             {"recipe": ["krum", "guarded"]},
             cv=2,
         )
-        search.fit(x, y, contributor=who)
+        search.fit(x, y, contributor=contributors)
         assert search.best_estimator_.contributors_["rows"].sum() == len(y)
 
 
 def test_routing_through_a_pipeline_in_cross_validation(consortium):
-    x, y, who, _, _ = consortium
+    x, y, contributor, _, _ = consortium
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), AnmlClassifier(LogisticRegression(), random_state=0))
-        found = cross_val_score(pipeline, x, y, params={"contributor": who}, cv=3)
-    assert len(found) == 3
+        result = cross_val_score(pipeline, x, y, params={"contributor": contributor}, cv=3)
+    assert len(result) == 3
 
 
 def test_regressor_drops_shifted_labels():
     x, y = load_diabetes(return_X_y=True)
-    who = np.array(["ann", "bob", "cat", "dan", "eve"])[np.arange(len(y)) % 5]
-    shifted = np.where(who == "eve", y + 4 * y.std(), y)
-    model = AnmlRegressor(Ridge(), random_state=0).fit(x, shifted, contributor=who)
-    assert model.kept_[who == "eve"].mean() < 0.2
+    contributors = np.array(["ann", "bob", "cat", "dan", "eve"])[np.arange(len(y)) % 5]
+    shifted = np.where(contributors == "eve", y + 4 * y.std(), y)
+    model = AnmlRegressor(Ridge(), random_state=0).fit(x, shifted, contributor=contributors)
+    assert model.kept_[contributors == "eve"].mean() < 0.2
     wrong, right = (np.abs(m.predict(x) - y).mean() for m in (Ridge().fit(x, shifted), model))
     assert right < 0.8 * wrong
 
 
 @pytest.mark.usefixtures("made_anew")
 def test_same_seed_same_model_and_clones_and_pickles(consortium):
-    x, y, who, x_test, _ = consortium
-    model = AnmlClassifier(random_state=3).fit(x, y, contributor=who)
-    again = clone(model).fit(x, y, contributor=who)
+    x, y, contributors, x_test, _ = consortium
+    model = AnmlClassifier(random_state=3).fit(x, y, contributor=contributors)
+    again = clone(model).fit(x, y, contributor=contributors)
     np.testing.assert_array_equal(model.sample_weight_, again.sample_weight_)
     np.testing.assert_array_equal(model.predict_proba(x_test), again.predict_proba(x_test))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x_test), model.predict(x_test))
@@ -251,11 +259,11 @@ class TestCorrectedLabels:
     def test_classes(self):
         X, truth = load_wine(return_X_y=True)
         rng = np.random.default_rng(0)
-        who = np.arange(len(truth)) % 6
-        y = np.where(who == 0, rng.integers(0, 3, len(truth)), truth)
+        contributors = np.arange(len(truth)) % 6
+        y = np.where(contributors == 0, rng.integers(0, 3, len(truth)), truth)
         names = np.array(["barbera", "grignolino", "barolo"])
         model = AnmlClassifier(LogisticRegression(max_iter=1000), random_state=0)
-        model.fit(StandardScaler().fit_transform(X), names[y], contributor=who)
+        model.fit(StandardScaler().fit_transform(X), names[y], contributor=contributors)
         wrong = y != truth
         assert (model.labels_[model.kept_] == names[y][model.kept_]).all()
         assert (model.labels_[wrong] == names[truth][wrong]).mean() > 0.8
@@ -265,11 +273,11 @@ class TestCorrectedLabels:
         rng = np.random.default_rng(1)
         X = rng.normal(size=(300, 3))
         truth = 20 + 5 * X[:, 0] + rng.normal(0, 0.5, 300)
-        who = np.arange(300) % 6
-        y = np.where(who == 0, 1.8 * truth + 32, truth)
-        model = AnmlRegressor(Ridge(), random_state=0).fit(X, y, contributor=who)
-        assert not model.kept_[who == 0].any()
-        assert np.abs(model.labels_ - truth)[who == 0].mean() < 1
+        contributors = np.arange(300) % 6
+        y = np.where(contributors == 0, 1.8 * truth + 32, truth)
+        model = AnmlRegressor(Ridge(), random_state=0).fit(X, y, contributor=contributors)
+        assert not model.kept_[contributors == 0].any()
+        assert np.abs(model.labels_ - truth)[contributors == 0].mean() < 1
         np.testing.assert_array_equal(model.labels_[model.kept_], y[model.kept_])
 
     def test_rows_whose_numbers_scatter_less_count_for_more(self):

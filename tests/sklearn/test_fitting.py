@@ -147,8 +147,10 @@ class TestSelect:
 
 class TestClasses:
     def test_columns_of_classes_not_seen_are_filled(self):
-        found = over_all_classes(np.array([[0.3, 0.7]]), np.array(["a", "c"]), np.array(["a", "b", "c"]), 0.0)
-        assert found.tolist() == [[0.3, 0, 0.7]]
+        result = over_all_classes(
+            np.array([[0.3, 0.7]]), np.array(["a", "c"]), np.array(["a", "b", "c"]), 0.0
+        )
+        assert result.tolist() == [[0.3, 0, 0.7]]
         whole = np.array([[1.0]])
         assert over_all_classes(whole, np.array(["a"]), np.array(["a"]), 0.0) is whole
 

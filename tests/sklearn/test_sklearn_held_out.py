@@ -47,9 +47,9 @@ class TestHeldOut:
     def test_a_class_that_a_fold_never_saw_has_its_share_of_the_prior(self):
         y = np.array([0] * 10 + [1] * 10 + [2])
         X = np.concatenate([np.zeros(10), np.ones(10), [9.0]])[:, None]
-        found = held_out(LogisticRegression(), X, y, y, np.arange(3), None, 0)
-        assert found[-1, 2] == pytest.approx(PRIOR / 21)
-        assert found.sum(axis=1) == pytest.approx(1)
+        result = held_out(LogisticRegression(), X, y, y, np.arange(3), None, 0)
+        assert result[-1, 2] == pytest.approx(PRIOR / 21)
+        assert result.sum(axis=1) == pytest.approx(1)
 
     @pytest.mark.parametrize("classes", [2, 3])
     def test_decision_values_and_mere_choices(self, classes):
@@ -64,16 +64,16 @@ class TestHeldOut:
         y = np.arange(60) % classes
         X = np.column_stack([y, y == 0]).astype(float)
         for learner in (LinearSVC(), Chooses()):
-            found = held_out(learner, X, y, y, np.arange(classes), None, 0)
-            assert found.shape == (60, classes)
-            assert found.sum(axis=1) == pytest.approx(1)
-            assert (found.argmax(axis=1) == y).all()
-            assert found.min() > 0
+            result = held_out(learner, X, y, y, np.arange(classes), None, 0)
+            assert result.shape == (60, classes)
+            assert result.sum(axis=1) == pytest.approx(1)
+            assert (result.argmax(axis=1) == y).all()
+            assert result.min() > 0
 
     def test_one_class_left_to_learn_from(self):
         y = np.array([0, 0, 0, 1])
-        found = held_out(LogisticRegression(), np.eye(4), y, y, np.arange(2), np.array([0, 0, 0, 1]), 0)
-        assert found[3] == pytest.approx([1 - PRIOR / 4, PRIOR / 4])
+        result = held_out(LogisticRegression(), np.eye(4), y, y, np.arange(2), np.array([0, 0, 0, 1]), 0)
+        assert result[3] == pytest.approx([1 - PRIOR / 4, PRIOR / 4])
 
 
 class TestLaws:
@@ -82,9 +82,9 @@ class TestLaws:
         rng = np.random.default_rng(0)
         y = np.arange(60) % 3
         X = np.abs(rng.normal(size=(60, 4))) + 3 * np.eye(4)[y]
-        found = held_out(learner, X, y, y, np.arange(3), None, 0)
-        np.testing.assert_allclose(found.sum(axis=1), 1)
-        assert (found.argmax(axis=1) == y).mean() > 0.8
+        result = held_out(learner, X, y, y, np.arange(3), None, 0)
+        np.testing.assert_allclose(result.sum(axis=1), 1)
+        assert (result.argmax(axis=1) == y).mean() > 0.8
 
     def test_a_label_says_nothing_of_its_own_prediction(self):
         """Within one item both labels are held out: changing one changes nothing for the other."""
@@ -102,9 +102,9 @@ class TestLaws:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(60, 2))
         y = X @ [1.0, 2.0]
-        found = held_out(Ridge(), X, y, y, None, None, 0)
-        assert found.shape == (60,)
-        assert np.corrcoef(found, y)[0, 1] > 0.99
+        result = held_out(Ridge(), X, y, y, None, None, 0)
+        assert result.shape == (60,)
+        assert np.corrcoef(result, y)[0, 1] > 0.99
 
     def test_the_same_seed_gives_the_same_folds(self):
         codes = np.arange(50) % 3

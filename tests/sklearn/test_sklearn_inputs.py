@@ -41,10 +41,10 @@ def mixed():
     )  # fmt: skip
 
 
-def test_a_frame_with_words_and_gaps(seen):
+def test_a_frame_with_words_and_gaps(inputs):
     X, y = patients()
     model = AnmlClassifier(mixed(), random_state=0).fit(X, y, contributor=["ann", "bob"] * 45)
-    x, codes, known = seen[0]
+    x, codes, known = inputs[0]
     assert model.predictor_ == "estimator"
     assert x.shape == (90, 0)
     assert known.predictions.shape == (90, 2)
@@ -58,17 +58,17 @@ def test_a_frame_with_words_and_gaps(seen):
     assert (model.predict(shuffled) == pd.Series(model.predict(X), X.index)[shuffled.index]).all()
 
 
-def test_the_same_seed_gives_the_same_predictions(seen):
+def test_the_same_seed_gives_the_same_predictions(inputs):
     X, y = patients()
     for _ in range(2):
         AnmlClassifier(HistGradientBoostingClassifier(max_iter=5), predictor="estimator", random_state=3).fit(
             X[["age"]], y
         )
-    np.testing.assert_array_equal(seen[0][2].predictions, seen[1][2].predictions)
+    np.testing.assert_array_equal(inputs[0][2].predictions, inputs[1][2].predictions)
 
 
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
-def test_gaps_in_numbers(kind, seen):
+def test_gaps_in_numbers(kind, inputs):
     X, y = load_wine(return_X_y=True)
     X[::7, 0] = np.nan
     X = {"array": X, "pandas": pd.DataFrame(X), "polars": pl.DataFrame(X)}[kind]
@@ -77,10 +77,10 @@ def test_gaps_in_numbers(kind, seen):
     model = AnmlClassifier(HistGradientBoostingClassifier(max_iter=10), random_state=0).fit(X, y)
     assert model.predictor_ == "estimator"
     assert model.score(X, y) > 0.9
-    assert seen[0][2].predictions.shape == (178, 3)
+    assert inputs[0][2].predictions.shape == (178, 3)
 
 
-def test_sparse_text_and_texts_themselves(seen):
+def test_sparse_text_and_texts_themselves(inputs):
     texts = [f"{word} day {at}" for at, word in enumerate(["good", "bad"] * 30)]
     y = np.array([1, 0] * 30)
     X = sparse.coo_matrix(TfidfVectorizer().fit_transform(texts))
@@ -90,35 +90,35 @@ def test_sparse_text_and_texts_themselves(seen):
     whole = AnmlClassifier(make_pipeline(TfidfVectorizer(), LogisticRegression()), random_state=0)
     whole.fit(texts, y)
     assert whole.predict(["good", "bad"]).tolist() == [1, 0]
-    assert (seen[1][2].predictions.argmax(axis=1) == y).all()
+    assert (inputs[1][2].predictions.argmax(axis=1) == y).all()
 
 
-def test_a_frame_of_numbers_keeps_its_names_and_our_own_networks(seen):
+def test_a_frame_of_numbers_keeps_its_names_and_our_own_networks(inputs):
     X, y = load_wine(return_X_y=True, as_frame=True)
     named = make_pipeline(
         make_column_transformer((StandardScaler(), ["alcohol", "hue"])), LogisticRegression()
     )
     model = AnmlClassifier(named, random_state=0).fit(X, y)
     assert model.predictor_ == "anml"
-    assert seen[0][0].shape == (178, 13)
-    assert seen[0][2].predictions is None
+    assert inputs[0][0].shape == (178, 13)
+    assert inputs[0][2].predictions is None
     assert model.score(X, y) > 0.6
 
 
-def test_regression(seen):
+def test_regression(inputs):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.normal(size=80)})
     y = 3 * X["size"].to_numpy()
     X.loc[::9, "size"] = np.nan
     model = AnmlRegressor(HistGradientBoostingRegressor(max_iter=30), random_state=0).fit(X, y)
-    assert seen[0][0].shape == (80, 0)
-    assert seen[0][2].predictions.shape == (80,)
-    assert np.corrcoef(seen[0][2].predictions, y)[0, 1] > 0.7
+    assert inputs[0][0].shape == (80, 0)
+    assert inputs[0][2].predictions.shape == (80,)
+    assert np.corrcoef(inputs[0][2].predictions, y)[0, 1] > 0.7
     assert model.predict(X).shape == (80,)
     AnmlRegressor(Ridge(), predictor="estimator").fit(rng.normal(size=(30, 2)), np.arange(30.0))
 
 
-def test_predictor_is_one_of_three(seen):
+def test_predictor_is_one_of_three(inputs):
     X, y = patients()
     with pytest.raises(AnmlError, match="unknown predictor 'mine'; allowed: auto, anml, estimator"):
         AnmlClassifier(mixed(), predictor="mine").fit(X, y)

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.usefixtures("short_training", "shared_results")
 class TestFiles:
     def test_round_trip_without_pickle(self, consortium, tmp_path):
         inner = LogisticRegression(solver="newton-cholesky")
-        x, y, who, x_test, _ = consortium
+        x, y, contributors, x_test, _ = consortium
         names = np.array(["red", "white", "rosé"])[y]
-        model = AnmlClassifier(inner, random_state=0).fit(x, names, contributor=who)
+        model = AnmlClassifier(inner, random_state=0).fit(x, names, contributor=contributors)
         save_model(model, tmp_path / "m")
         back = load_model(tmp_path / "m")
         np.testing.assert_array_equal(back.predict(x_test), model.predict(x_test))

@@ -23,9 +23,9 @@ class TestKnown:
         made = model(learner, recipe="uniform", random_state=0)
         return made.fit(X, y, true_label=true_label, **more), y
 
-    def test_right_labels(self, seen):
+    def test_right_labels(self, inputs):
         _, y = self.fit(["red", "blue", "pink"] + [None] * 175)
-        _, codes, known = seen[0]
+        _, codes, known = inputs[0]
         assert y[0] == "red"
         assert known.truth.tolist()[:4] == [1, 0, -1, -1]
         assert known.wrong.tolist()[:4] == [False, True, True, False]
@@ -33,38 +33,38 @@ class TestKnown:
         assert codes[0] == 1
 
     @pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
-    def test_gaps_of_any_kind(self, gap, seen):
+    def test_gaps_of_any_kind(self, gap, inputs):
         self.fit(pd.Series(["red", gap] + [gap] * 176, dtype=object))
-        assert seen[0][2].truth.tolist() == [1] + [-1] * 177
+        assert inputs[0][2].truth.tolist() == [1] + [-1] * 177
 
-    def test_marks(self, seen):
+    def test_marks(self, inputs):
         mark = np.arange(178) < 100
         self.fit(mark)
-        _, codes, known = seen[0]
+        _, codes, known = inputs[0]
         assert known.truth.tolist() == np.where(mark, codes, -1).tolist()
         assert (known.wrong == ~mark).all()
         self.fit([True, False] + [None] * 176)
-        assert seen[1][2].wrong.sum() == 1
+        assert inputs[1][2].wrong.sum() == 1
 
-    def test_numbered_classes_as_floats_with_gaps(self, seen):
+    def test_numbered_classes_as_floats_with_gaps(self, inputs):
         y = load_wine().target
         self.fit(np.r_[y[:3].astype(float), [np.nan] * 175], y)
-        assert seen[0][2].truth.tolist()[:4] == [0, 0, 0, -1]
+        assert inputs[0][2].truth.tolist()[:4] == [0, 0, 0, -1]
 
-    def test_numbers(self, seen):
+    def test_numbers(self, inputs):
         y = np.arange(178.0)
         self.fit([0.0, 5.0] + [None] * 176, y, AnmlRegressor)
-        np.testing.assert_array_equal(seen[0][2].truth[:3], [0.0, 5.0, np.nan])
+        np.testing.assert_array_equal(inputs[0][2].truth[:3], [0.0, 5.0, np.nan])
         self.fit([True, False] + [None] * 176, y, AnmlRegressor)
-        assert seen[1][2].wrong.tolist()[:3] == [False, True, False]
+        assert inputs[1][2].wrong.tolist()[:3] == [False, True, False]
 
-    def test_an_item_has_one_right_label_and_v_that_was_given_stays(self, seen):
+    def test_an_item_has_one_right_label_and_v_that_was_given_stays(self, inputs):
         self.fit(["red"] + [None] * 177, item=np.arange(178) // 2, verification=[0.5] * 178)
-        assert seen[0][2].truth.tolist()[:3] == [1, 1, -1]
-        assert set(seen[0][2].verification) == {0.5}
+        assert inputs[0][2].truth.tolist()[:3] == [1, 1, -1]
+        assert set(inputs[0][2].verification) == {0.5}
 
     @pytest.mark.parametrize(
-        ("known", "said"),
+        ("known", "message"),
         [
             (["red"], "true_label must be one value per sample: 178 expected, got 1"),
             (
@@ -73,8 +73,8 @@ class TestKnown:
             ),
         ],
     )
-    def test_bad_values(self, known, said):
-        with pytest.raises(InputError, match=said):
+    def test_bad_values(self, known, message):
+        with pytest.raises(InputError, match=message):
             self.fit(known)
 
     def test_bad_numbers(self):
@@ -117,24 +117,26 @@ class TestDoor:
 
 class TestAnswers:
     def test_right_labels_and_what_nobody_gave(self):
-        found = known(true_label=["a", "a", "z"])
-        assert found.truth.tolist() == [0, 0, -1]
-        assert found.wrong.tolist() == [False, True, True]
+        result = known(true_label=["a", "a", "z"])
+        assert result.truth.tolist() == [0, 0, -1]
+        assert result.wrong.tolist() == [False, True, True]
 
     @pytest.mark.parametrize("true", [True, np.True_])
     def test_marks_of_either_kind(self, true):
-        found = known(true_label=[true, not true, None])
-        assert found.truth.tolist() == [0, -1, -1]
-        assert found.wrong.tolist() == [False, True, False]
+        result = known(true_label=[true, not true, None])
+        assert result.truth.tolist() == [0, -1, -1]
+        assert result.wrong.tolist() == [False, True, False]
 
     def test_where_labels_are_true_and_false_themselves_they_are_labels(self):
-        found = sample_info(CODES, "classification", np.array([False, True]), true_label=[False, False, None])
-        assert found.truth.tolist() == [0, 0, -1]
+        result = sample_info(
+            CODES, "classification", np.array([False, True]), true_label=[False, False, None]
+        )
+        assert result.truth.tolist() == [0, 0, -1]
 
     def test_nothing_said_is_nothing_known(self):
-        found = known(true_label=[None, np.nan, None])
-        assert not found.wrong.any()
-        assert found.verification is None
+        result = known(true_label=[None, np.nan, None])
+        assert not result.wrong.any()
+        assert result.verification is None
 
     def test_v_is_earned_unless_it_was_given(self):
         assert known(true_label=["a", None, None]).verification is not None

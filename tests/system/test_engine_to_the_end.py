@@ -51,8 +51,8 @@ def ledger(folder, *arguments, code=0) -> str:
 
 def typed(program, folder, *arguments, code=0) -> str:
     """Run a command in this process, as if it had been typed in that folder; returns all that it printed."""
-    said = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(said):
+    message = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(message), redirect_stderr(message):
         for name in [name for name in os.environ if name.startswith("ANML_")]:
             patch.delenv(name)
         patch.setenv("ANML_STAFF_KEYS", "staff")
@@ -62,8 +62,8 @@ def typed(program, folder, *arguments, code=0) -> str:
         patch.setattr(sys, "argv", ["program", *map(str, arguments)])
         with pytest.raises(SystemExit) as stopped:
             program.main()
-    assert int(stopped.value.code or 0) == code, said.getvalue()
-    return said.getvalue()
+    assert int(stopped.value.code or 0) == code, message.getvalue()
+    return message.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +83,11 @@ def test_the_run_has_what_any_run_has(place):
 
 
 def test_it_is_relabelled_and_compared(place):
-    said = anml(place, "relabel", "run", "--out", "look.csv")
+    message = anml(place, "relabel", "run", "--out", "look.csv")
     listed = pl.read_csv(place / "look.csv")
-    assert re.match(rf"{listed.height} items below 90% confidence; about \d+ wrong labels are expected", said)
+    assert re.match(
+        rf"{listed.height} items below 90% confidence; about \d+ wrong labels are expected", message
+    )
     data = pl.concat([pl.read_parquet(path) for path in sorted((place / "data").glob("*.parquet"))])
     # Rows are counted through all parts.
     assert data["task"][listed["row"].to_numpy()].to_list() == listed["item"].to_list()
@@ -102,8 +104,8 @@ def test_it_is_settled_and_stated(place, books):
     sid = json.loads(ledger(place, "settle", "run", *terms, "--json"))["settlement"]
     shown = json.loads(ledger(place, "settle", "--approve", sid, "--by", "ada", "--json", code=3))
     ledger(place, "settle", "--approve", sid, "--by", "ada", "--yes", shown["digest"])
-    said = ledger(place, "statement", sid, "--out", "statements", "--by", "ada")
-    assert "Wrote 12 statements" in said
+    message = ledger(place, "statement", sid, "--out", "statements", "--by", "ada")
+    assert "Wrote 12 statements" in message
 
 
 def test_samples_that_were_changed_or_taken_away_are_found(place, tmp_path):
@@ -119,8 +121,8 @@ def test_samples_that_were_changed_or_taken_away_are_found(place, tmp_path):
 def test_places_of_a_folder_are_relabelled_and_settled(place, books):
     written(SHAPED["spans"](), place / "marks", 300)
     anml(place, "audit", "marks", "--task", "spans", "--out", "marked")
-    said = anml(place, "relabel", "marked", "--out", "places.csv", "--top", "5")
-    assert re.match(r"5 of the \d+ items below 90% confidence; about \d+ wrong labels are expected", said)
+    message = anml(place, "relabel", "marked", "--out", "places.csv", "--top", "5")
+    assert re.match(r"5 of the \d+ items below 90% confidence; about \d+ wrong labels are expected", message)
     listed = pl.read_csv(place / "places.csv")
     assert listed.height == 5
     listed.with_columns(new_label=pl.col("suggested_label")).write_csv(place / "seen.csv")

@@ -37,7 +37,7 @@ def groups(node, words=()):
         return []
     return [
         words,
-        *(found for name, child in node.commands.items() for found in groups(child, (*words, name))),
+        *(each for name, child in node.commands.items() for each in groups(child, (*words, name))),
     ]
 
 
@@ -111,10 +111,10 @@ def test_help_says_what_the_command_does(typed, name):
     ran = typed(*name.split(), "--help")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.strip().startswith(f"Usage: {usage(name)} ")
-    said = " ".join(ran.out.split())
+    message = " ".join(ran.out.split())
     first = " ".join((COMMANDS[name].help or "").split("\n\n")[0].split())
     assert first
-    assert first[:50] in said
+    assert first[:50] in message
 
 
 @pytest.mark.parametrize("words", GROUPS, ids=" ".join)
@@ -150,7 +150,7 @@ def test_the_same_option_means_the_same_everywhere():
         for option in options(node):
             for spelt in option.opts:
                 kinds.setdefault(spelt, set()).add(option.is_flag)
-    assert {spelt for spelt, found in kinds.items() if len(found) > 1} == set()
+    assert {spelt for spelt, result in kinds.items() if len(result) > 1} == set()
 
 
 # --- what cannot be parsed
@@ -218,8 +218,8 @@ LEDGER = [
 def test_without_a_ledger_every_command_of_one_says_so_and_makes_none(typed, name, empty):
     node = COMMANDS[name]
     ran = typed(*name.split(), *filled(node), "--ledger", empty / "none.db")
-    said = sentence(ran)
-    assert said
+    message = sentence(ran)
+    assert message
     assert list(empty.iterdir()) == []
 
 
@@ -238,8 +238,10 @@ READS = ("anml audit", "anml train", "anml predict", "anml value")
 @pytest.mark.parametrize("name", READS)
 def test_a_table_that_is_not_there_is_named(typed, name, empty):
     given = ["none.csv" for _ in needed(COMMANDS[name])]
-    said = sentence(typed(*name.split(), *given, "--out", "out.csv" if name.endswith("predict") else "out"))
-    assert "none.csv" in said
+    message = sentence(
+        typed(*name.split(), *given, "--out", "out.csv" if name.endswith("predict") else "out")
+    )
+    assert "none.csv" in message
     assert list(empty.iterdir()) == []
 
 

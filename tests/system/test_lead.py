@@ -20,12 +20,12 @@ def week(seed, worse=()):
     right = rng.integers(0, 3, 150)
     rows = []
     for question, truth in enumerate(right):
-        for who in rng.permutation(12)[:4]:
-            name = f"w{who}"
+        for contributor in rng.permutation(12)[:4]:
+            name = f"w{contributor}"
             err = 0.66 if name in BAD else 0.4 if name in worse else 0.08
-            said = rng.integers(0, 3) if name in BAD else truth
-            said = (truth + rng.integers(1, 3)) % 3 if name not in BAD and rng.uniform() < err else said
-            rows.append((f"q{seed}-{question}", name, CLASSES[said]))
+            message = rng.integers(0, 3) if name in BAD else truth
+            message = (truth + rng.integers(1, 3)) % 3 if name not in BAD and rng.uniform() < err else message
+            rows.append((f"q{seed}-{question}", name, CLASSES[message]))
     return pl.DataFrame(rows, schema=["question", "worker", "answer"], orient="row"), right
 
 
@@ -80,8 +80,8 @@ def test_the_first_week_and_the_second(typed, place):
     assert "held-out prediction" not in queue
 
     # A page to show to one contributor, without other names.
-    said = typed(f"contributor one {BAD[0]} --out page.html")
-    assert "review the examples together" in said
+    message = typed(f"contributor one {BAD[0]} --out page.html")
+    assert "review the examples together" in message
     page = (place / "page.html").read_text()
     assert BAD[0] in page
     assert not any(f"{name}<" in page for name in people["contributor"] if name != BAD[0])
@@ -98,15 +98,15 @@ def test_the_first_week_and_the_second(typed, place):
     half = max(count // 2, 1)
     typed(f"relabel one --top {half} --out list.csv")
     assert fill(place / "list.csv", right) == half
-    said = typed("apply one list.csv --prices 0.2 --out two")
-    assert said.startswith(f"{half:,} answer")
+    message = typed("apply one list.csv --prices 0.2 --out two")
+    assert message.startswith(f"{half:,} answer")
     left = json.loads(typed("relabel two --json"))
     # What was answered teaches how far the rest can be relied on: less may be left, and no more.
     assert left["n_candidates"] <= count - half + 6
     if left["n_candidates"]:
         typed("relabel two --out list.csv")
         fill(place / "list.csv", right)
-        said = typed("apply two list.csv --prices 0.2 --out three")
+        message = typed("apply two list.csv --prices 0.2 --out three")
         rounds = json.loads((place / "three" / "run.json").read_text())["data"]["rounds"]
         assert len(rounds) == 2
         # Answers also teach how often everybody errs together, so that a round may add to what is expected.
@@ -117,16 +117,16 @@ def test_the_first_week_and_the_second(typed, place):
         answered = samples.filter(pl.col("true_label").is_not_null()).unique("item")
         assert answered.height == rounds[0]["n_answers"] + rounds[1]["n_answers"]
         # Labels that were corrected since the first run.
-        found = json.loads(typed("compare one three --json"))
-        assert found["n_shared_rows"] == first.height
-        assert found["n_corrected"] > 0
+        result = json.loads(typed("compare one three --json"))
+        assert result["n_shared_rows"] == first.height
+        assert result["n_corrected"] > 0
 
     # In the next week the accuracy of one worker is lower.
     second, _ = week(1, worse=("w3",))
     second.write_csv(place / "next.csv")
     typed("audit next.csv --out next")
-    said = typed("compare one next --out changed")
-    assert re.match(r"The accuracy of w3 \(0\.\d\d → 0\.\d\d\) fell significantly\.", said)
+    message = typed("compare one next --out changed")
+    assert re.match(r"The accuracy of w3 \(0\.\d\d → 0\.\d\d\) fell significantly\.", message)
     people = pl.read_csv(place / "changed" / "contributors.csv")
     assert people.filter(pl.col("changed"))["contributor"].to_list() == ["w3"]
 
@@ -142,12 +142,16 @@ def tickets():
     names = np.array(["amy", "ben", "cal", "dee", "eli", "fay", "gus", "hal", "ivy", "jon", "kim", "lea"])
     rows = []
     for number in range(360):
-        right, who = rng.choice(list(words)), names[number % 12]
-        said = (
-            rng.choice(list(words)) if who == "ivy" else "wish" if (who, right) == ("jon", "bug") else right
+        right, contributor = rng.choice(list(words)), names[number % 12]
+        message = (
+            rng.choice(list(words))
+            if contributor == "ivy"
+            else "wish"
+            if (contributor, right) == ("jon", "bug")
+            else right
         )
         text = " ".join(rng.choice(words[right].split(), 4)) + f" ticket of day {rng.integers(1, 30)}"
-        rows.append((f"T-{number}", text, who, said))
+        rows.append((f"T-{number}", text, contributor, message))
     return pl.DataFrame(rows, schema=["ticket_id", "text", "agent", "category"], orient="row")
 
 

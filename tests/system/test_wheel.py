@@ -43,8 +43,8 @@ def wheel(tmp_path_factory) -> Path:
         else:
             shutil.copy(source, copy)
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, copy)
-    (found,) = out.glob("*.whl")
-    return found
+    (result,) = out.glob("*.whl")
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +82,9 @@ def run(*command: object, cwd: Path | None = None) -> str:
 
 def readme(language: str) -> str:
     """The first example of the README in a language."""
-    found = re.search(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
+    result = re.search(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert result is not None
+    return result[1]
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):

@@ -89,8 +89,8 @@ def assert_gradients(module, inputs, y):
         one = {name: value[at : at + 1] for name, value in inputs.items()}
         loss = nn.functional.cross_entropy(module(**one).logits, y[at : at + 1])
         trainable = [p for p in module.parameters() if p.requires_grad]
-        found = torch.autograd.grad(loss, trainable, allow_unused=True)
-        rows.append(torch.cat([g.flatten() for g in found if g is not None]))
+        result = torch.autograd.grad(loss, trainable, allow_unused=True)
+        rows.append(torch.cat([g.flatten() for g in result if g is not None]))
     exact = torch.stack(rows)
     scale = exact.norm(dim=1)[:, None] * exact.norm(dim=1)
     assert float(((factors.products(factors) - exact @ exact.T).abs() / scale).max()) < 1e-4
@@ -225,7 +225,7 @@ OBJECTIVES = {
 def off(module, data, loss, n=16):
     """Return the deviation of gradient products from those of one backward pass per sample."""
     scoring = Scoring(batch_size=5)
-    found = module_gradients(module, samples_of(data, None, 5), scoring, torch.device("cpu"), None)
+    result = module_gradients(module, samples_of(data, None, 5), scoring, torch.device("cpu"), None)
     module.eval()
     trainable = [p for p in module.parameters() if p.requires_grad]
     rows = []
@@ -235,7 +235,7 @@ def off(module, data, loss, n=16):
         rows.append(torch.cat([g.flatten().float() for g in filled]))
     exact = torch.stack(rows)
     scale = exact.norm(dim=1)[:, None] * exact.norm(dim=1)
-    return float(((found.products(found) - exact @ exact.T).abs() / scale).max())
+    return float(((result.products(result) - exact @ exact.T).abs() / scale).max())
 
 
 def spoken(module, at):
@@ -339,8 +339,8 @@ class Renewed(Examples):
         self.epoch = epoch
 
     def __getitem__(self, at):
-        found = super().__getitem__(at)
-        return {**found, "input_ids": (found["input_ids"] + self.epoch) % 30}
+        result = super().__getitem__(at)
+        return {**result, "input_ids": (result["input_ids"] + self.epoch) % 30}
 
 
 @pytest.mark.parametrize(
@@ -375,9 +375,9 @@ def test_a_language_model_learns_the_next_token(tmp_path):
     WeightedTrainer(module, args, train_dataset=data, data_collator=padded, weighting=weighting).train()
     module.eval()
     batch = padded([data[at] for at in range(96)])
-    said = module(input_ids=batch["input_ids"]).logits[:, :-1].argmax(2)
+    message = module(input_ids=batch["input_ids"]).logits[:, :-1].argmax(2)
     right = batch["labels"][:, 1:]
-    assert (said == right)[right != -100].float().mean() > 0.95
+    assert (message == right)[right != -100].float().mean() > 0.95
 
 
 def test_a_weight_is_a_factor_of_its_sequences_loss(tmp_path):
@@ -403,8 +403,8 @@ def test_a_weight_is_a_factor_of_its_sequences_loss(tmp_path):
             for before, after in zip(byhand.parameters(), ours.parameters(), strict=True)
         ])  # fmt: skip
         w = torch.as_tensor(weighting.sample_weight(), dtype=torch.float32)
-        found = torch.autograd.grad((each * w).sum(), list(byhand.parameters()), retain_graph=True)
-        gradient = torch.cat([g.flatten() for g in found])
+        result = torch.autograd.grad((each * w).sum(), list(byhand.parameters()), retain_graph=True)
+        gradient = torch.cat([g.flatten() for g in result])
         # What a sum is divided by is the Trainer's affair, and the same for all weights.
         scale = scale or float(moved @ gradient / (gradient @ gradient))
         torch.testing.assert_close(moved, scale * gradient, rtol=1e-3, atol=1e-5)
@@ -540,17 +540,17 @@ def test_rows_of_a_stream_name_themselves(tmp_path):
             start, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
             return ({**data[at], "sample_index": at} for at in range(start, 48, step))
 
-    seen = []
+    calls = []
 
     class Looking(WeightedTrainer):
         def compute_loss(self, model, inputs, *rest, **named):
             wanted = torch.as_tensor([data.y[at] for at in inputs["sample_index"]])
-            seen.append(torch.equal(inputs["labels"], wanted))
+            calls.append(torch.equal(inputs["labels"], wanted))
             return super().compute_loss(model, inputs, *rest, **named)
 
     args = settings(tmp_path, max_steps=6, dataloader_num_workers=2)
     Looking(bert(), args, train_dataset=Stream(), weighting=anml.weigh(~dropped, recipe="krum")).train()
-    assert seen == [True] * 6
+    assert calls == [True] * 6
 
 
 @pytest.mark.parametrize("by", ["loss", "draws"])

@@ -38,10 +38,10 @@ def test_a_weight_is_a_factor_of_its_samples_loss(kind):
     logits = Logits(module)
     with logits.weighed(W):
         loss = module(X)["loss"]
-    found = gradients(loss, module)
+    result = gradients(loss, module)
     assert logits.used == 1
     each = nn.functional.cross_entropy(module.head(torch.tanh(module.first(X))), Y, reduction="none")
-    for one, other in zip(found, gradients((each * W).mean(), module), strict=True):
+    for one, other in zip(result, gradients((each * W).mean(), module), strict=True):
         torch.testing.assert_close(one, other)
 
 
@@ -61,8 +61,8 @@ def checked(loss, rows=6, **outputs):
     logits = Logits(module)
 
     def run():
-        found = module(X[:rows])
-        return found["loss"], SimpleNamespace(**found, **outputs)
+        result = module(X[:rows])
+        return result["loss"], SimpleNamespace(**result, **outputs)
 
     logits.check(module, run, rows)
     return logits

@@ -27,14 +27,14 @@ def test_a_training_loop_with_the_users_own_module():
     weighting = anml.weigh(module_quality(module, x, labels), recipe="krum")
     assert bad[weighting.kept].float().mean() < 0.1
     loader = DataLoader(TensorDataset(x, labels), batch_size=16, sampler=WeightedSampler(weighting))
-    seen = torch.cat([batch for _, batch in loader])
-    assert len(seen) == weighting.kept.sum()
+    inputs = torch.cat([batch for _, batch in loader])
+    assert len(inputs) == weighting.kept.sum()
     each = nn.functional.cross_entropy(module(x), labels, reduction="none")
     assert weighted_loss(each, weighting.sample_weight()) < each.mean()
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "said"),
+    ("x", "y", "message"),
     [
         (torch.ones(4, 3), torch.zeros(3).long(), "of the same length, at least 1, got 4 and 3"),
         (torch.ones(0, 3), torch.zeros(0).long(), "of the same length, at least 1, got 0 and 0"),
@@ -42,6 +42,6 @@ def test_a_training_loop_with_the_users_own_module():
     ],
     ids=["lengths", "nothing", "numbers"],
 )
-def test_samples_that_do_not_fit_are_refused(x, y, said):
-    with pytest.raises(InputError, match=said):
+def test_samples_that_do_not_fit_are_refused(x, y, message):
+    with pytest.raises(InputError, match=message):
         module_quality(nn.Linear(3, 2), x, y)

@@ -119,11 +119,11 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 class TestEveryForm:
     def test_batches_come_in_order(self, form):
-        found = list(FORMS[form]().batches(CPU))
-        assert [len(batch) for batch in found] == [3, 3, 1]
-        inputs = [batch.inputs["x"] if isinstance(batch.inputs, dict) else batch.inputs for batch in found]
+        results = list(FORMS[form]().batches(CPU))
+        assert [len(batch) for batch in results] == [3, 3, 1]
+        inputs = [batch.inputs["x"] if isinstance(batch.inputs, dict) else batch.inputs for batch in results]
         torch.testing.assert_close(torch.cat(inputs).float(), X)
-        assert torch.cat([batch.target for batch in found]).tolist() == Y.tolist()
+        assert torch.cat([batch.target for batch in results]).tolist() == Y.tolist()
 
     def test_can_be_gone_through_again(self, form):
         samples = FORMS[form]()

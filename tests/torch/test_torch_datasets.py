@@ -144,11 +144,11 @@ class TestTrainer:
         if kind in ("stream", "filtered"):
             mixed = data.shuffle(seed=1).filter(lambda each: each["x"] > -0.5)
             given = mixed.to_iterable_dataset(num_shards=2) if kind == "stream" else mixed
-            found = audit.weights_for(given, key="key")
+            result = audit.weights_for(given, key="key")
             wanted = audit.samples.set_index("key").weight[list(mixed["key"])]
         else:
-            found, wanted = audit.weights_for(data.with_format(kind)), audit.samples.weight
-        np.testing.assert_array_equal(found.w, wanted)
+            result, wanted = audit.weights_for(data.with_format(kind)), audit.samples.weight
+        np.testing.assert_array_equal(result.w, wanted)
 
     def test_a_stream_without_names_is_refused(self, tmp_path):
         data = sentences().to_iterable_dataset()
@@ -172,10 +172,12 @@ class TestTRL:
         rng, rows = np.random.default_rng(0), []
         for pair in range(8):
             prompt, good, bad = (" ".join(rng.choice(WORDS, 4)) for _ in range(3))
-            for who in range(6):
-                one, two = (bad, good) if who == 0 else (good, bad)
-                key = f"{pair}-{who}"
-                rows.append({"prompt": prompt, "chosen": one, "rejected": two, "key": key, "who": who})
+            for contributors in range(6):
+                one, two = (bad, good) if contributors == 0 else (good, bad)
+                key = f"{pair}-{contributors}"
+                rows.append(
+                    {"prompt": prompt, "chosen": one, "rejected": two, "key": key, "who": contributors}
+                )
         frame = pd.DataFrame(rows)
         audit = anml.audit(frame, contributor="who", task="preferences", schema={"key": "key"})
         pairs = datasets.Dataset.from_pandas(frame.drop(columns="who")).shuffle(seed=1)
@@ -217,9 +219,9 @@ class TestTRL:
         dpo = trl.DPOTrainer, trl.DPOConfig, GPT2LMHeadModel.from_pretrained(folder)
         rewards = trl.RewardTrainer, trl.RewardConfig, gpt(GPT2ForSequenceClassification, num_labels=1)
         for trainer, config, model in (dpo, rewards):
-            found = self.trained(trainer, config, model, tmp_path, pairs, weighting)
-            assert found.state.global_step == 12
-            assert not (found.drawing.weighting.sample_weight()[liar]).any()
+            result = self.trained(trainer, config, model, tmp_path, pairs, weighting)
+            assert result.state.global_step == 12
+            assert not (result.drawing.weighting.sample_weight()[liar]).any()
 
     def test_rows_in_another_order_are_refused(self, trl, chosen, folder, tmp_path):
         pairs, weighting = chosen

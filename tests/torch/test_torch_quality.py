@@ -45,7 +45,7 @@ def trained():
 
 
 @pytest.mark.parametrize(
-    ("settings", "alike"),
+    ("settings", "similar"),
     [
         ({"gradients": "sketch"}, 0.995),
         ({"gradients": {"method": "sketch", "size": 512}}, 0.98),
@@ -58,12 +58,12 @@ def trained():
     ],
     ids=str,
 )
-def test_every_choice_agrees_with_exact_and_finds_wrong_labels(trained, settings, alike):
+def test_every_choice_agrees_with_exact_and_finds_wrong_labels(trained, settings, similar):
     module, x, y, wrong = trained
     exact = module_quality(module, x, y, gradients="exact")
-    found = module_quality(module, x, y, **settings)
-    assert spearmanr(found, exact)[0] > alike
-    assert wrong[anml.weigh(found, recipe="krum").kept].mean() < 0.12
+    result = module_quality(module, x, y, **settings)
+    assert spearmanr(result, exact)[0] > similar
+    assert wrong[anml.weigh(result, recipe="krum").kept].mean() < 0.12
 
 
 class Shuffled(IterableDataset):
@@ -81,8 +81,8 @@ def test_a_stream_in_another_order_each_time_must_name_its_rows():
     module = nn.Linear(4, 3)
     with pytest.raises(InputError, match="another order each time"):
         module_quality(module, Shuffled(x, y, named=False))
-    found = module_quality(module, Shuffled(x, y, named=True))
-    np.testing.assert_allclose(found, module_quality(module, x, y), atol=1e-5)
+    result = module_quality(module, Shuffled(x, y, named=True))
+    np.testing.assert_allclose(result, module_quality(module, x, y), atol=1e-5)
 
 
 class Stream(IterableDataset):
@@ -133,9 +133,9 @@ def test_checkpoints_are_averaged_and_the_module_is_left_alone(trained):
     module, x, y, _ = trained
     before = {name: value.clone() for name, value in module.state_dict().items()}
     states = [network().state_dict(), before]
-    found = checkpoint_quality(module, states, x, y)
+    result = checkpoint_quality(module, states, x, y)
     wanted = (module_quality(network(), x, y) + module_quality(module, x, y)) / 2
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(result, wanted, atol=1e-6)
     assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
 
 
@@ -149,13 +149,13 @@ def test_where_gradients_are_switched_off_q_is_the_same(trained, mode):
 
 def test_progress_is_told(trained):
     module, x, y, _ = trained
-    said = []
-    module_quality(module, x, y, batch_size=80, progress=lambda *step: said.append(step))
-    assert said == [("gradients", 80, 200), ("gradients", 160, 200), ("gradients", 200, 200)]
+    messages = []
+    module_quality(module, x, y, batch_size=80, progress=lambda *step: messages.append(step))
+    assert messages == [("gradients", 80, 200), ("gradients", 160, 200), ("gradients", 200, 200)]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"gradients": "guess"}, "gradients 'guess'"),
         ({"neighbors": {"among": "friends"}}, "unknown key of Neighbors 'among'"),
@@ -174,9 +174,9 @@ def test_progress_is_told(trained):
     ],
     ids=str,
 )
-def test_choices_that_do_not_exist(trained, given, said):
+def test_choices_that_do_not_exist(trained, given, message):
     module, x, y, _ = trained
-    with pytest.raises(AnmlError, match=said):
+    with pytest.raises(AnmlError, match=message):
         module_quality(module, x, y, **given)
 
 

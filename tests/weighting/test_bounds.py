@@ -43,11 +43,11 @@ def test_a_correlation_is_off_no_more_often_than_the_bound_says(draw, v, rho, n)
 def test_the_step_from_means_to_correlation_holds_for_every_sample(seed, n, rho):
     """Whatever t and u turn out to be, the correlation is off by at most 2 (t + u²)."""
     q, s = coins(rho, n, np.random.default_rng(seed))
-    found = correlation(q, s)
+    result = correlation(q, s)
     q, s = (2 * q - 1), (2 * s - 1)  # mean 0 and variance 1 in the population
     t = max(abs((q * s).mean() - rho), abs((q * q).mean() - 1), abs((s * s).mean() - 1))
     u = max(abs(q.mean()), abs(s.mean()))
-    assert found is None or abs(found - rho) <= 2 * (t + u * u) + 1e-9
+    assert result is None or abs(result - rho) <= 2 * (t + u * u) + 1e-9
 
 
 @pytest.mark.parametrize(("rho", "branch"), [(0.0, "q_only"), (0.6, "blend")])
@@ -57,11 +57,11 @@ def test_the_gate_takes_the_branch_that_the_population_asks_for(rho, branch):
     assert delta < 0.1
     for _ in range(20):
         q, s = spread(rho, n, rng)
-        found = compute_sample_weights(Signals.of(q, s), recipe)
-        assert found.gate.branch == branch
+        result = compute_sample_weights(Signals.of(q, s), recipe)
+        assert result.gate.branch == branch
         # And its weights are those of the branch, exactly.
         only = compute_sample_weights(Signals.of(q, s), RECIPES["softmax" if branch == "blend" else "krum"])
-        np.testing.assert_array_equal(found.kept, only.kept)
+        np.testing.assert_array_equal(result.kept, only.kept)
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.5, 2_900), (0.2, 17_000)])

@@ -22,8 +22,8 @@ class CalibrationCurve:
     right: Floats
 
     def _mean(self, gaps: Floats) -> float:
-        some = self.count > 0
-        return float(np.average(gaps[some], weights=self.count[some])) if some.any() else float("nan")
+        part = self.count > 0
+        return float(np.average(gaps[part], weights=self.count[part])) if part.any() else float("nan")
 
     @property
     def error(self) -> float:
@@ -47,7 +47,8 @@ class CalibrationCurve:
             "p_correct": self.believed, "accuracy": self.right, "accuracy_low": low, "accuracy_high": high,
         }  # fmt: skip
         bins = [
-            {"rows": int(self.count[at])} | {name: round(float(of[at]), 6) for name, of in columns.items()}
+            {"rows": int(self.count[at])}
+            | {name: round(float(each[at]), 6) for name, each in columns.items()}
             for at in np.flatnonzero(self.count)
         ]
         return {
@@ -65,26 +66,28 @@ def calibration_curve(belief: Any, right: Any, bins: int = BINS) -> CalibrationC
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     count = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):
-        believed = np.bincount(place, p, bins) / count
+        mean_p = np.bincount(place, p, bins) / count
         share = np.bincount(place, truth, bins) / count
-    return CalibrationCurve(count, believed, share)
+    return CalibrationCurve(count, mean_p, share)
 
 
-def to_columns(found: CalibrationCurve) -> dict[str, float]:
+def to_columns(result: CalibrationCurve) -> dict[str, float]:
     """Bins as named figures, so that they fit into one row of a table."""
-    return {f"{name}_{place}": float(v) for name, of in vars(found).items() for place, v in enumerate(of)}
+    return {
+        f"{name}_{place}": float(v) for name, total in vars(result).items() for place, v in enumerate(total)
+    }
 
 
 def from_columns(*rows: Mapping[str, float]) -> CalibrationCurve:
     """The reverse of `in_columns`; bins of several rows, as of trials, are joined label by label."""
     bins = sum(name.startswith("count_") for name in rows[0])
-    count, believed, right = (
+    count, p_correct, right = (
         np.array([[row[f"{name}_{place}"] for place in range(bins)] for row in rows], dtype=np.float64)
         for name in ("count", "believed", "right")
     )
     total = count.sum(axis=0)
     with np.errstate(invalid="ignore"):
-        means = [(np.nan_to_num(each) * count).sum(axis=0) / total for each in (believed, right)]
+        means = [(np.nan_to_num(each) * count).sum(axis=0) / total for each in (p_correct, right)]
     return CalibrationCurve(total.astype(np.int64), *means)
 
 

@@ -42,12 +42,12 @@ def _non_canonical(value: Any) -> tuple[str, str] | None:
         for key, item in value.items():
             if not isinstance(key, str):
                 return f"has text keys, got {key!r}", ""
-            if type(item) is not str and (found := _non_canonical(item)):
-                return found[0], f".{key}{found[1]}"
+            if type(item) is not str and (problem := _non_canonical(item)):
+                return problem[0], f".{key}{problem[1]}"
     elif isinstance(value, list | tuple):
         for position, item in enumerate(value):
-            if type(item) is not str and (found := _non_canonical(item)):
-                return found[0], f"[{position}]{found[1]}"
+            if type(item) is not str and (problem := _non_canonical(item)):
+                return problem[0], f"[{position}]{problem[1]}"
     elif value is not None and not isinstance(value, str):
         kind = "floating point numbers" if isinstance(value, float) else f"{type(value).__name__} values"
         return f"holds no {kind}, got {value!r}", ""

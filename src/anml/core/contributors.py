@@ -79,7 +79,7 @@ def contributor_summary(
     weighting: Weighting,
     codes: Ints,
     names: list[str],
-    believed: Accuracies | None = None,
+    accuracies: Accuracies | None = None,
 ) -> dict[str, Any]:
     """Sum up samples by contributor: columns with one value each, in the order of `names`.
 
@@ -89,10 +89,10 @@ def contributor_summary(
     groups = len(names)
     rows = np.bincount(codes, minlength=groups)
     trained = np.bincount(codes, np.where(weighting.kept, weighting.w, 0.0), groups)
-    if believed is None:
+    if accuracies is None:
         quality, low, high, _ = shrink_group_means(signals.q, codes)
     else:
-        quality, low, high = believed.quality, believed.low, believed.high
+        quality, low, high = accuracies.quality, accuracies.low, accuracies.high
     return {
         "contributor": names,
         "rows": rows,
@@ -114,8 +114,8 @@ def derivation_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Se
     chain counts: a result is no better founded than what it rests on.
     """
     own = as_unit_interval("s", s)
-    of = dict(parents) if isinstance(parents, Mapping) else dict(enumerate(parents))
-    for child, above in of.items():
+    parents_of = dict(parents) if isinstance(parents, Mapping) else dict(enumerate(parents))
+    for child, above in parents_of.items():
         strange = [parent for parent in above if not 0 <= parent < len(own)]
         if strange:
             raise InputError(
@@ -123,8 +123,8 @@ def derivation_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Se
             )
     factor = own.copy()
     try:
-        for child in TopologicalSorter(of).static_order():
-            factor[child] *= min((factor[parent] for parent in of.get(child, ())), default=1.0)
+        for child in TopologicalSorter(parents_of).static_order():
+            factor[child] *= min((factor[parent] for parent in parents_of.get(child, ())), default=1.0)
     except CycleError as error:
         above, child = error.args[1][:2]
         raise InputError(f"contribution {child} is derived from itself, through {above}") from None

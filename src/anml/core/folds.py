@@ -35,7 +35,7 @@ def _stratified_assignment(
 
 def cross_fit_predictions(
     fold: Ints,
-    said: Callable[[Ints, Ints, int], Any],
+    predict: Callable[[Ints, Ints, int], Any],
     outputs: tuple[int, ...] = (),
     learned: Ints | None = None,
 ) -> Floats:
@@ -56,6 +56,6 @@ def cross_fit_predictions(
     for each in range(count):
         asked = np.flatnonzero((fold == each) | (fold < 0))
         if len(asked):
-            out[asked] += said(learned[fold[learned] != each], asked, each)
+            out[asked] += predict(learned[fold[learned] != each], asked, each)
     out[fold < 0] /= count
     return out

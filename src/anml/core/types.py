@@ -178,8 +178,10 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON, TOML and the ledger."""
         profile = {**asdict(self.profile), "hidden": list(self.profile.hidden)}
-        found = {**asdict(self), "use": list(self.use), "profile": profile}
-        return found | {"reference_time": None if self.reference_time is None else str(self.reference_time)}
+        settings = {**asdict(self), "use": list(self.use), "profile": profile}
+        return settings | {
+            "reference_time": None if self.reference_time is None else str(self.reference_time)
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Recipe":

@@ -66,7 +66,11 @@ class SliceJob:
             frame = frame.with_columns(pl.col(known).replace(spelled))
         fixed = GlobalEncoding(self.classes, preparation)
         prepared = prepare(
-            Table(frame, part.name, ""), self.columns, now=self.now, beside=SideInputs(**beside), fixed=fixed
+            Table(frame, part.name, ""),
+            self.columns,
+            now=self.now,
+            side_inputs=SideInputs(**beside),
+            fixed=fixed,
         )
         return prepared, row[prepared.rows], frame
 

@@ -84,9 +84,9 @@ def run_module(module: nn.Module, inputs: Any, precision: torch.dtype | None) ->
     try:
         return run(module, inputs, precision)
     except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(
-            f"{type(module).__name__} cannot be run on a batch of {_described(inputs)}: {said}"
+            f"{type(module).__name__} cannot be run on a batch of {_described(inputs)}: {reason}"
         ) from error
 
 

@@ -99,16 +99,16 @@ class SequenceFactor(GradientFactor):
 
     def norms(self) -> Tensor:
         """From all pairs of places."""
-        alike = torch.bmm(self.a, self.a.mT) + float(self.bias)
-        return (alike * torch.bmm(self.d, self.d.mT)).sum((1, 2))
+        input_products = torch.bmm(self.a, self.a.mT) + float(self.bias)
+        return (input_products * torch.bmm(self.d, self.d.mT)).sum((1, 2))
 
     def products(self, others: "SequenceFactor") -> Tensor:
         """A block of pairs of places at a time."""
         theirs = others.a.flatten(0, 1).T, others.d.flatten(0, 1).T
 
         def block(rows: slice) -> Tensor:
-            alike = self.a[rows].flatten(0, 1) @ theirs[0] + float(self.bias)
-            return alike.mul_(self.d[rows].flatten(0, 1) @ theirs[1])
+            input_products = self.a[rows].flatten(0, 1) @ theirs[0] + float(self.bias)
+            return input_products.mul_(self.d[rows].flatten(0, 1) @ theirs[1])
 
         return _over_places(block, self.d, others.d)
 
@@ -140,9 +140,9 @@ class LookupFactor(GradientFactor):
         """From places that looked up the same row."""
         rows, d = others.rows.flatten(), others.d.flatten(0, 1).T
 
-        def block(some: slice) -> Tensor:
-            same = self.rows[some].flatten().unsqueeze(1) == rows
-            return (self.d[some].flatten(0, 1) @ d).mul_(same)
+        def block(rows_: slice) -> Tensor:
+            same = self.rows[rows_].flatten().unsqueeze(1) == rows
+            return (self.d[rows_].flatten(0, 1) @ d).mul_(same)
 
         return _over_places(block, self.d, others.d)
 

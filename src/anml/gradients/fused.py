@@ -113,13 +113,13 @@ def _without_lists(state: Nearest, factors: Factors, norms: Tensor, rows: slice,
     others = factors.take(columns)
     across = torch.arange(columns.start, columns.stop, device=norms.device)
     for start in range(rows.start, rows.stop, 2_048):
-        some = slice(start, min(start + 2_048, rows.stop))
-        tile = factors.take(some).distances(others, norms[some], norms[columns])
-        own = torch.arange(some.start, some.stop, device=norms.device).unsqueeze(1)
+        part = slice(start, min(start + 2_048, rows.stop))
+        tile = factors.take(part).distances(others, norms[part], norms[columns])
+        own = torch.arange(part.start, part.stop, device=norms.device).unsqueeze(1)
         tile.masked_fill_(own == across, torch.inf)
         k = state.best.shape[1]
-        state.best[some] = k_smallest(torch.cat([state.best[some], k_smallest(tile, k)], dim=1), k)
-        state.bound[some] = torch.minimum(state.bound[some], state.best[some].amax(dim=1))
+        state.best[part] = k_smallest(torch.cat([state.best[part], k_smallest(tile, k)], dim=1), k)
+        state.bound[part] = torch.minimum(state.bound[part], state.best[part].amax(dim=1))
 
 
 def _fill(state: Nearest, factors: Factors, norms: Tensor) -> None:

@@ -93,7 +93,7 @@ def _tile(
     total = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
     offset = 0
     for layer in tl.static_range(LAYERS):
-        alike = _product(
+        input_product = _product(
             values, rows, columns, row_ok, column_ok, width, offset, INPUTS[layer], PRECISION, BLOCK, STEP
         )
         offset += INPUTS[layer]
@@ -102,9 +102,9 @@ def _tile(
                 values, rows, columns, row_ok, column_ok, width, offset, DELTAS[layer], PRECISION, BLOCK, STEP
             )
             offset += DELTAS[layer]
-            total += (alike + BIAS[layer]) * pulled
+            total += (input_product + BIAS[layer]) * pulled
         else:
-            total += alike
+            total += input_product
     row_norm = tl.load(norms + rows, mask=row_ok, other=0.0)
     column_norm = tl.load(norms + columns, mask=column_ok, other=0.0)
     distance = row_norm[:, None] + column_norm[None, :] - 2.0 * total

@@ -72,15 +72,15 @@ def logits_of(outputs: Any) -> Tensor:
     """Return the logits of a module's output, or its only tensor."""
     if isinstance(outputs, Tensor):
         return outputs
-    found = outputs.get("logits") if isinstance(outputs, dict) else getattr(outputs, "logits", None)
+    logits = outputs.get("logits") if isinstance(outputs, dict) else getattr(outputs, "logits", None)
     if isinstance(outputs, tuple | list):
         several = [each for each in outputs if isinstance(each, Tensor)]
         if len(several) > 1:
             raise InputError(f"the module returns {len(several)} tensors; let it return what the loss takes")
-        found = several[0] if several else None
-    if not isinstance(found, Tensor):
+        logits = several[0] if several else None
+    if not isinstance(logits, Tensor):
         raise InputError(f"the module must return a tensor or logits, got {type(outputs).__name__}")
-    return found
+    return logits
 
 
 def _check_single(loss: str | SampleLoss, logits: Tensor, target: Tensor) -> None:

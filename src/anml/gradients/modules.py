@@ -141,10 +141,10 @@ class _Layers:
         )  # fmt: skip
         rows = self.check.rows(covered)
         if rows:
-            few = batch.some(rows)
+            trial = batch.some(rows)
             with torch.enable_grad():
-                said = run_module(self.module, few.inputs, self.reading.precision)
-                value = sample_losses(self.reading.loss, said, few.target)
+                outputs = run_module(self.module, trial.inputs, self.reading.precision)
+                value = sample_losses(self.reading.loss, outputs, trial.target)
             if not self.check.same(covered, rows, value):
                 raise UnsupportedLayer
         return covered, losses
@@ -170,20 +170,20 @@ def _choose_method(module: nn.Module, batch: Batch, reading: GradientSettings) -
         together = sample_losses(
             reading.loss, run_module(module, batch.inputs, reading.precision), batch.target
         )
-    few, within = batch.some(slice(0, 2)), same_within(module, reading.precision)
-    right, losses = _one_by_one(module, few, reading)
-    if not torch.allclose(together[: len(few)].float(), losses, rtol=within, atol=within):
+    trial, within = batch.some(slice(0, 2)), same_within(module, reading.precision)
+    right, losses = _one_by_one(module, trial, reading)
+    if not torch.allclose(together[: len(trial)].float(), losses, rtol=within, atol=within):
         raise UnsupportedError(
             f"{type(module).__name__} compares the samples of a batch with each other, or draws random "
             "numbers in evaluation mode, so that none has a gradient of its own"
         )
     try:
-        found, _ = _formed(module, few, reading)
+        parts, _ = _formed(module, trial, reading)
     except Exception:
-        return lambda some: _one_by_one(module, some, reading)
-    mine, theirs = (torch.cat([part.formed() for _, part in each], dim=1) for each in (found, right))
+        return lambda rest: _one_by_one(module, rest, reading)
+    mine, theirs = (torch.cat([part.formed() for _, part in each], dim=1) for each in (parts, right))
     same = bool((mine - theirs).norm() <= within * theirs.norm() + 1e-7)
-    return lambda some: (_formed if same else _one_by_one)(module, some, reading)
+    return lambda rest: (_formed if same else _one_by_one)(module, rest, reading)
 
 
 def choose_representation(part: GradientFactor) -> GradientFactor:
@@ -223,7 +223,7 @@ def _formed(module: nn.Module, batch: Batch, reading: GradientSettings) -> WithL
 def _one_by_one(module: nn.Module, batch: Batch, reading: GradientSettings) -> WithLoss:
     """Gradients of every sample by a pass of its own: slow, and right for whatever torch can train."""
     trained = [p for p in module.parameters() if p.requires_grad]
-    found: list[list[Tensor]] = []
+    collected: list[list[Tensor]] = []
     losses: list[Tensor] = []
     for at in range(len(batch)):
         one = batch.some(slice(at, at + 1))
@@ -231,9 +231,9 @@ def _one_by_one(module: nn.Module, batch: Batch, reading: GradientSettings) -> W
             value = sample_losses(reading.loss, run_module(module, one.inputs, reading.precision), one.target)
             gradients = _gradients(module, value, trained)
         pairs = zip(trained, gradients, strict=True)
-        found.append([flat(torch.zeros_like(p) if g is None else g) for p, g in pairs])
+        collected.append([flat(torch.zeros_like(p) if g is None else g) for p, g in pairs])
         losses.append(value.detach().float())
-    columns = zip(trained, zip(*found, strict=True), strict=True)
+    columns = zip(trained, zip(*collected, strict=True), strict=True)
     return [Covered((p,), formed_part(torch.stack(each))) for p, each in columns], torch.cat(losses)
 
 
@@ -243,23 +243,23 @@ def _gradients(module: nn.Module, value: Tensor, trained: list[nn.Parameter]) ->
     try:
         return torch.autograd.grad(value.sum(), trained, allow_unused=True)
     except RuntimeError as error:
-        said = str(error).strip().splitlines()[0][:120]
+        reason = str(error).strip().splitlines()[0][:120]
         raise UnsupportedError(
-            f"torch cannot differentiate {type(module).__name__} in evaluation mode ({said}); freeze what "
+            f"torch cannot differentiate {type(module).__name__} in evaluation mode ({reason}); freeze what "
             'need not be scored (requires_grad_(False)), or use gradients="last"'
         ) from error
 
 
 def _check_room(
-    module: nn.Module, parts: list[GradientFactor], count: int | None, seen: int, limit_bytes: int
+    module: nn.Module, parts: list[GradientFactor], count: int | None, batch_size: int, limit_bytes: int
 ) -> None:
-    needed = (count or seen) * sum(part.bytes_per_sample() for part in parts)
+    needed = (count or batch_size) * sum(part.bytes_per_sample() for part in parts)
     if needed <= limit_bytes:
         return
     size = sum(p.numel() for p in module.parameters() if p.requires_grad)
     kinds = sorted({type(layer).__name__ for layer in module.modules() if not list(layer.children())})
     raise UnsupportedError(
-        f"exact gradients of {type(module).__name__} ({', '.join(kinds)}), {count or seen} samples x {size} "
-        f"parameters, need {needed / 2**30:.1f} GiB, above the limit of {limit_bytes / 2**30:.1f} GiB; "
-        'use gradients="sketch", score fewer samples or raise limit_bytes'
+        f"exact gradients of {type(module).__name__} ({', '.join(kinds)}), {count or batch_size} samples "
+        f"x {size} parameters, need {needed / 2**30:.1f} GiB, above the limit of {limit_bytes / 2**30:.1f} "
+        'GiB; use gradients="sketch", score fewer samples or raise limit_bytes'
     )

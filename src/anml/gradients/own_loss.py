@@ -37,14 +37,14 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: GradientSettings) 
     value = float(own) - _router_loss(module, outputs)
     name = "next-token" if logits.dim() == 3 and _shifts(module, one, reading) else "softmax"
     try:
-        found = float(sample_losses(name, logits, one.target)[0])
+        computed = float(sample_losses(name, logits, one.target)[0])
     except InputError:
-        found = float("nan")
-    if abs(found - value) <= same_within(module, reading.precision) * (1 + abs(value)):
+        computed = float("nan")
+    if abs(computed - value) <= same_within(module, reading.precision) * (1 + abs(value)):
         return name
     raise UnsupportedError(
-        f"{type(module).__name__} has a loss of its own ({value:.3g} where {name} has {found:.3g}); give it "
-        "as loss=, a function from logits and labels to one loss a sample"
+        f"{type(module).__name__} has a loss of its own ({value:.3g} where {name} has {computed:.3g}); give "
+        "it as loss=, a function from logits and labels to one loss a sample"
     )
 
 

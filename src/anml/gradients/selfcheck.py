@@ -47,8 +47,8 @@ class SelfCheck:
         for parameters, part in covered:
             if any(id(p) in self.left for p in parameters):
                 # The deltas suffice for gradients that are not formed yet.
-                told = part.deltas.flatten(1) if isinstance(part, LazyGradient) else None
-                length = part.norms() if told is None else told.square().sum(1)
+                lazy_deltas = part.deltas.flatten(1) if isinstance(part, LazyGradient) else None
+                length = part.norms() if lazy_deltas is None else lazy_deltas.square().sum(1)
                 if float(length.max()) > 0:
                     reached[int(length.argmax())] += 1
         size = sum(p.numel() for p in self.parameters)
@@ -60,8 +60,8 @@ class SelfCheck:
         mix = torch.linspace(1.0, 2.0, len(rows), device=losses.device)
         ours: dict[int, Tensor] = {}
         for parameters, part in covered:
-            few = Covered(parameters, part.take(torch.as_tensor(rows, device=mix.device)))
-            ours |= {id(p): mix @ piece for p, piece in few.pieces()}
+            checked = Covered(parameters, part.take(torch.as_tensor(rows, device=mix.device)))
+            ours |= {id(p): mix @ piece for p, piece in checked.pieces()}
         wanted = [p for p in self.parameters if not self.part or id(p) in ours]
         right = torch.autograd.grad(mix @ losses.float(), wanted, allow_unused=True)
         theirs = [None if g is None else flat(g) for g in right]

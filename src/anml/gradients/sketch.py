@@ -92,8 +92,8 @@ class CountSketch:
 
     def _hashed(self, parameter: nn.Parameter, wide: int, out: int) -> tuple[Tensor, ...]:
         generator = torch.Generator().manual_seed(self.seeds[id(parameter)])
-        found: list[Tensor] = []
+        draws: list[Tensor] = []
         for length in (wide, out):
-            found.append(torch.randint(self.size, (length,), generator=generator))
-            found.append(torch.randint(0, 2, (length,), generator=generator).float().mul_(2).sub_(1))
-        return tuple(each.to(self.device) for each in found)
+            draws.append(torch.randint(self.size, (length,), generator=generator))
+            draws.append(torch.randint(0, 2, (length,), generator=generator).float().mul_(2).sub_(1))
+        return tuple(each.to(self.device) for each in draws)

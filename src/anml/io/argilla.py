@@ -29,11 +29,11 @@ NO_STATUS = (
 
 def read_argilla(file: InputFile, columns: Chosen) -> Contributions:
     """Read an export; the label names one of several questions, the time a metadata field that has it."""
-    found, time = export_records(file), columns.get("time")
-    name = question_of(found, columns.get("label"))
+    records, time = export_records(file), columns.get("time")
+    name = question_of(records, columns.get("label"))
     rows: list[dict[str, Any]] = []
     statuses: list[str | None] = []
-    for item, entry, value, user, status in answers_to(found, name):
+    for item, entry, value, user, status in answers_to(records, name):
         meta = as_object(entry.get("metadata"), f"metadata of record {item} in {file.path.name}")
         when = meta.get(time, entry.get(f"metadata.{time}", entry.get(time))) if time else None
         statuses.append(status)
@@ -53,10 +53,10 @@ def read_argilla(file: InputFile, columns: Chosen) -> Contributions:
 
 
 def answers_to(
-    found: list[dict[str, Any]], name: str
+    records: list[dict[str, Any]], name: str
 ) -> Iterator[tuple[str, dict[str, Any], Any, str | None, str | None]]:
     """Every response to a question: its record's name, the record, value, user and status."""
-    for number, entry in enumerate(found):
+    for number, entry in enumerate(records):
         for value, user, status in responses_to(entry, name):
             yield record_name(entry, number), entry, value, user, status
 
@@ -66,10 +66,14 @@ def record_name(entry: dict[str, Any], number: int) -> str:
     return str(entry.get("id") or entry.get("_server_id") or number)
 
 
-def question_of(found: list[dict[str, Any]], wanted: str | None) -> str:
+def question_of(records: list[dict[str, Any]], wanted: str | None) -> str:
     """The question that is asked, by name; the one there is where none is wanted."""
-    nested = {name for entry in found for name in as_object(entry.get("responses"), "responses of a record")}
-    flat = {key.removesuffix(".responses") for entry in found for key in entry if key.endswith(".responses")}
+    nested = {
+        name for entry in records for name in as_object(entry.get("responses"), "responses of a record")
+    }
+    flat = {
+        key.removesuffix(".responses") for entry in records for key in entry if key.endswith(".responses")
+    }
     names = sorted(nested | flat)
     if wanted is not None:
         if wanted not in names:
@@ -96,10 +100,10 @@ def responses_to(entry: dict[str, Any], name: str) -> Iterator[tuple[Any, str | 
 
 
 def _listed(entry: dict[str, Any], key: str) -> list[Any]:
-    found = entry.get(key)
-    if found is not None and not isinstance(found, list):
-        raise InputError(f"{key} must be a list, got {str(found)[:40]!r}")
-    return found or []
+    value = entry.get(key)
+    if value is not None and not isinstance(value, list):
+        raise InputError(f"{key} must be a list, got {str(value)[:40]!r}")
+    return value or []
 
 
 def fields_of(entry: dict[str, Any]) -> dict[str, Any]:

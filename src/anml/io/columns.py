@@ -203,8 +203,8 @@ def _guess_roles(
 
 def _guess_item(frame: pl.DataFrame, roles: dict[str, str | None], taken: Sequence[str]) -> list[str]:
     """Take an identifier for the item where its values are shared by contributors, each with it once."""
-    who = roles["contributor"]
-    if who is None or roles["item"] is not None:
+    contributor = roles["contributor"]
+    if contributor is None or roles["item"] is not None:
         return []
     for name in frame.columns:
         series = frame[name]
@@ -213,7 +213,9 @@ def _guess_item(frame: pl.DataFrame, roles: dict[str, str | None], taken: Sequen
         named = is_identifier_name(name) and not series.dtype.is_float()
         if not (named or are_addresses(series)) or is_all_distinct(series):
             continue
-        pairs = frame.select(pl.col(who).n_unique().over(name) > 1, pl.len().over(name, who) == 1)
+        pairs = frame.select(
+            pl.col(contributor).n_unique().over(name) > 1, pl.len().over(name, contributor) == 1
+        )
         if all(float(column.cast(pl.Float64).to_numpy().mean()) > MAJORITY for column in pairs.get_columns()):
             roles["item"] = name
             return [f"using column {name!r} as item (several contributors have the same values)"]

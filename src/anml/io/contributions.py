@@ -49,54 +49,54 @@ def assemble(source: str, rows: Found, evidence: Found = (), warnings: Iterable[
     frame = pl.from_dicts(list(rows), infer_schema_length=None)
     missing = [pl.lit(None).alias(name) for name in ROW_COLUMNS if name not in frame.columns]
     frame = frame.with_columns(missing).select(pl.col(ROW_COLUMNS).cast(pl.String), pl.exclude(ROW_COLUMNS))
-    said, every, frame = [*warnings], frame.height, frame.drop_nulls("contributor")
+    messages, every, frame = [*warnings], frame.height, frame.drop_nulls("contributor")
     if frame.is_empty():
         raise InputError("no row says who contributed it")
     if nobody := every - frame.height:
-        said.append(f"{nobody} of {every} rows do not say who contributed them and were left out")
+        messages.append(f"{nobody} of {every} rows do not say who contributed them and were left out")
     (name, count), *others = frame["contributor"].value_counts(sort=True).rows()
     if others and count > MAJORITY * frame.height:
-        usual = "an importing account is often put in place of the people who did the work"
-        most = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
-        said.append(f"{most}: {usual}; see `anml-ledger map`")
+        hint = "an importing account is often put in place of the people who did the work"
+        share = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
+        messages.append(f"{share}: {hint}; see `anml-ledger map`")
     proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE_COLUMNS, pl.String), orient="row")
     # What is said of work that nobody did is said of nobody.
     known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())
-    return Contributions(source, frame, proofs.filter(known.fill_null(False)), said)
+    return Contributions(source, frame, proofs.filter(known.fill_null(False)), messages)
 
 
 def last_reviews(evidence: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
     """The last word on each label of a reviewer who `counts` and did not give it."""
     kinds = ("review-accepted", "review-rejected", "fixed")
     others = pl.col("issuer") != pl.col("contributor")
-    said = evidence.filter(pl.col("kind").is_in(kinds) & others & counts)
-    said = said.sort("at", nulls_last=False, maintain_order=True)
-    return said.unique(["item", "contributor"], keep="last", maintain_order=True)
+    reviews = evidence.filter(pl.col("kind").is_in(kinds) & others & counts)
+    reviews = reviews.sort("at", nulls_last=False, maintain_order=True)
+    return reviews.unique(["item", "contributor"], keep="last", maintain_order=True)
 
 
 def export_records(file: InputFile) -> list[dict[str, Any]]:
     """The tasks or records of an export in JSON."""
-    found = file.json
-    found = found.get("records", [found]) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+    records = file.json
+    records = records.get("records", [records]) if isinstance(records, dict) else records
+    if not isinstance(records, list) or not all(isinstance(entry, dict) for entry in records):
         raise InputError(f"{file.path.name} is not a list of tasks or records")
-    return found
+    return records
 
 
 def as_object_list(value: Any, what: str) -> list[dict[str, Any]]:
     """A list of objects inside an export, none where there is nothing; `what` names it for the message."""
-    found = value or []
-    if not isinstance(found, list) or not all(isinstance(part, dict) for part in found):
+    objects = value or []
+    if not isinstance(objects, list) or not all(isinstance(part, dict) for part in objects):
         raise InputError(f"{what} must be a list of objects, got {str(value)[:40]!r}")
-    return found
+    return objects
 
 
 def as_object(value: Any, what: str) -> dict[str, Any]:
     """An object inside an export, empty where there is nothing."""
-    found = value or {}
-    if not isinstance(found, dict):
+    content = value or {}
+    if not isinstance(content, dict):
         raise InputError(f"{what} must be an object, got {str(value)[:40]!r}")
-    return found
+    return content
 
 
 def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:

@@ -55,14 +55,14 @@ def toloka(file: InputFile, columns: Chosen) -> Contributions:
     """Toloka's TSV: golden answers, and an assignment that was accepted or rejected as a whole."""
     frame = file.table.frame
     field = columns.get("label") or _with_prefix(frame, "OUTPUT:")
-    who, answer = "ASSIGNMENT:worker_id", f"OUTPUT:{field}"
-    for name in (who, answer):
+    worker, answer = "ASSIGNMENT:worker_id", f"OUTPUT:{field}"
+    for name in (worker, answer):
         require_column(frame.columns, name)
     submitted = _coalesce(frame, "ASSIGNMENT:submitted", "ASSIGNMENT:started")
     shown = pl.concat_str(NULL_TEXT, pl.col("^INPUT:.*$").cast(pl.String), separator="|", ignore_nulls=True)
     roles = {
         "item": pl.coalesce(_coalesce(frame, "ASSIGNMENT:task_id"), shown),
-        "contributor": pl.col(who), "label": pl.col(answer), "truth": _coalesce(frame, f"GOLDEN:{field}"),
+        "contributor": pl.col(worker), "label": pl.col(answer), "truth": _coalesce(frame, f"GOLDEN:{field}"),
         "time": _utc(submitted), "review": _coalesce(frame, "ASSIGNMENT:status"),
         "reviewed_at": _utc(pl.coalesce(_coalesce(frame, "ASSIGNMENT:accepted"), submitted)),
     }  # fmt: skip
@@ -92,21 +92,21 @@ def mturk(file: InputFile, columns: Chosen) -> Contributions:
     }  # fmt: skip
     answered = frame.filter(pl.col(answer).is_not_null())
     late = answered.filter(accepted & ~early).height
-    said = f"{pluralise(late, 'approval was', 'approvals were')} made by the clock, which proves nothing"
-    return _platform(answered, "mturk", roles, "Input.", [said] if late else [])
+    note = f"{pluralise(late, 'approval was', 'approvals were')} made by the clock, which proves nothing"
+    return _platform(answered, "mturk", roles, "Input.", [note] if late else [])
 
 
 def _platform(
-    frame: pl.DataFrame, place: str, roles: dict[str, pl.Expr], inputs: str, said: list[str]
+    frame: pl.DataFrame, place: str, roles: dict[str, pl.Expr], inputs: str, notes: list[str]
 ) -> Contributions:
     """Labels and reviews of a platform as those of a table, with what was shown beside them."""
     roles = {"truth": NULL_TEXT, "reviewer": pl.lit(f"{place} requester"), **roles}
-    ours = [of.alias(f"{OWN_PREFIX}{role}") for role, of in roles.items()]
+    ours = [expression.alias(f"{OWN_PREFIX}{role}") for role, expression in roles.items()]
     shown = pl.col(f"^{re.escape(inputs)}.*$").name.replace(inputs, "", literal=True)
-    found = rows_from_mapping(
+    contributions = rows_from_mapping(
         frame.select(*ours, shown), {role: f"{OWN_PREFIX}{role}" for role in roles}, place
     )
-    return found._replace(warnings=[*said, *found.warnings])
+    return contributions._replace(warnings=[*notes, *contributions.warnings])
 
 
 def _coalesce(frame: pl.DataFrame, *names: str) -> pl.Expr:
@@ -121,10 +121,10 @@ def _utc(times: pl.Expr) -> pl.Expr:
 
 
 def _with_prefix(frame: pl.DataFrame, prefix: str) -> str:
-    found = [name.removeprefix(prefix) for name in frame.columns if name.startswith(prefix)]
-    if len(found) != 1:
-        raise InputError(f"name the answer to use; this file has: {', '.join(found) or 'none'}")
-    return found[0]
+    names = [name.removeprefix(prefix) for name in frame.columns if name.startswith(prefix)]
+    if len(names) != 1:
+        raise InputError(f"name the answer to use; this file has: {', '.join(names) or 'none'}")
+    return names[0]
 
 
 PRESETS: dict[str, Callable[[InputFile, Chosen], Contributions]] = {

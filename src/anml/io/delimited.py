@@ -32,15 +32,15 @@ def read_delimited(
     `words` collects the spellings of missing values in text columns, by column.
     """
     if data.startswith(GZIP_MAGIC):
-        most = max_uncompressed_size(len(data))
+        limit = max_uncompressed_size(len(data))
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-                data = file.read(most + 1)
+                data = file.read(limit + 1)
         except (OSError, EOFError, zlib.error):
-            said = f"{shown} is a damaged or truncated gzip file"
-            raise InputError(f"{said}; compress or copy it again") from None
-        if len(data) > most:
-            why = f"{shown} unpacks to more than {most // 2**20:,} MiB"
+            problem = f"{shown} is a damaged or truncated gzip file"
+            raise InputError(f"{problem}; compress or copy it again") from None
+        if len(data) > limit:
+            why = f"{shown} unpacks to more than {limit // 2**20:,} MiB"
             raise InputError(f"{why}; unpack it first, or split it")
     _check_text(data, shown)
     if b"\n" not in data:  # line ends of old spreadsheets

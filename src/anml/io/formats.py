@@ -31,10 +31,10 @@ FORMATS: dict[str, Callable[[InputFile, Chosen], Contributions]] = {
 def read_export(file: InputFile, format: str, columns: Chosen) -> tuple[str, Contributions]:
     """Read a file by its format, recognised where that is `auto`; returns the format as well."""
     one_of("format", format, (AUTO, *FORMATS))
-    found = detect_format(file) if format == AUTO else format
-    if found in SPAN_FORMATS:
+    detected = detect_format(file) if format == AUTO else format
+    if detected in SPAN_FORMATS:
         raise UnsupportedError(f"{file.path.name} holds spans; `anml audit --task spans` reads them")
-    return found, FORMATS[found](file, columns)
+    return detected, FORMATS[detected](file, columns)
 
 
 def detect_format(file: InputFile) -> str:

@@ -58,12 +58,12 @@ def read_label_studio(file: InputFile, columns: Chosen) -> Contributions:
         if (label := annotation_label(annotation, question)) is None:
             skipped["empty"] += 1
             continue
-        who, about = annotator_id(annotation.get("completed_by")), _annotation_metadata(annotation)
-        row = {"item": item, "contributor": who, "label": label, **about, ANNOTATION: name}
+        annotator, about = annotator_id(annotation.get("completed_by")), _annotation_metadata(annotation)
+        row = {"item": item, "contributor": annotator, "label": label, **about, ANNOTATION: name}
         # The ground truth itself is not scored against itself.
         row |= {IS_TRUTH: True} if row.pop(IS_TRUTH) else {"truth": truths.get(item)}
         rows.append(row | scalar_fields(as_object(task.get("data"), f"data of task {item}{where}")))
-        evidence += _reviews(item, who, annotation)
+        evidence += _reviews(item, annotator, annotation)
     left = {name: (f"{name} annotation was", f"{name} annotations were") for name in skipped}
     warnings = [f"{pluralise(count, *left[name])} left out" for name, count in skipped.items() if count]
     return assemble("label-studio", rows, evidence, warnings)
@@ -81,8 +81,8 @@ class FinishedAnnotation(NamedTuple):
 
     def results(self, question: str | None = None) -> list[dict[str, Any]]:
         """Return the results of the annotation, or those of one question."""
-        found = as_object_list(self.annotation.get("result"), "the result of an annotation")
-        return [each for each in found if question in (None, each.get("from_name"))]
+        entries = as_object_list(self.annotation.get("result"), "the result of an annotation")
+        return [each for each in entries if question in (None, each.get("from_name"))]
 
 
 def last_annotations(tasks: list[dict[str, Any]]) -> tuple[list[FinishedAnnotation], list[str]]:
@@ -93,18 +93,18 @@ def last_annotations(tasks: list[dict[str, Any]]) -> tuple[list[FinishedAnnotati
     for item, task, name, annotation in annotations_of(tasks):
         if texts.setdefault(item, task.get("data")) != task.get("data"):
             raise InputError(f"two tasks with other data are called {item}; give every task an id of its own")
-        who = annotator_id(annotation.get("completed_by"))
-        if annotation.get("was_cancelled") or who is None:
+        annotator = annotator_id(annotation.get("completed_by"))
+        if annotation.get("was_cancelled") or annotator is None:
             left += 1
             continue
-        again += (item, who) in last
-        last[item, who] = FinishedAnnotation(
-            item, task, name, who, annotation, _annotation_metadata(annotation)
+        again += (item, annotator) in last
+        last[item, annotator] = FinishedAnnotation(
+            item, task, name, annotator, annotation, _annotation_metadata(annotation)
         )
-    said = [f"{pluralise(left, 'annotation')} cancelled, or by nobody, left out"] if left else []
+    notes = [f"{pluralise(left, 'annotation')} cancelled, or by nobody, left out"] if left else []
     twice = pluralise(again, "annotation")
-    said += [f"{twice} left out: the same person annotated the task again later"] if again else []
-    return [*last.values()], said
+    notes += [f"{twice} left out: the same person annotated the task again later"] if again else []
+    return [*last.values()], notes
 
 
 def _annotation_metadata(annotation: dict[str, Any]) -> dict[str, Any]:
@@ -130,8 +130,8 @@ def annotation_label(annotation: dict[str, Any], question: str | None) -> str | 
         results = [r for r in results if r.get("from_name") == question]
     elif len(tags) > 1:
         raise InputError(f"tasks have several questions ({', '.join(tags)}); name one of them")
-    found = [_answer(r) for r in results]
-    return label_text(found[0] if len(found) == 1 else [answer for answer in found if answer is not None])
+    values = [_answer(r) for r in results]
+    return label_text(values[0] if len(values) == 1 else [answer for answer in values if answer is not None])
 
 
 def _answer(result: dict[str, Any]) -> Any:
@@ -143,16 +143,16 @@ def _answer(result: dict[str, Any]) -> Any:
     return next(iter(value.values())) if len(value) == 1 else (value or None)
 
 
-def _reviews(item: str, who: str | None, annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _reviews(item: str, contributor: str | None, annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the attestations about an annotation: its reviews, else the last action on it."""
-    said = []
+    reviews = []
     for review in as_object_list(annotation.get("reviews"), "the reviews of an annotation"):
         kind = "review-accepted" if review.get("accepted") else "review-rejected"
         if kind == "review-accepted" and (review.get("fixed_annotation_history") or review.get("fixed")):
             kind = "fixed"
-        said.append((kind, review.get("created_by"), review.get("created_at")))
-    if not said and (action := _ACTIONS.get(str(annotation.get("last_action")))):
-        said = [(action, annotation.get("updated_by"), annotation.get("updated_at"))]
-    for kind, by, at in said if who is not None else ():
+        reviews.append((kind, review.get("created_by"), review.get("created_at")))
+    if not reviews and (action := _ACTIONS.get(str(annotation.get("last_action")))):
+        reviews = [(action, annotation.get("updated_by"), annotation.get("updated_at"))]
+    for kind, by, at in reviews if contributor is not None else ():
         issuer = annotator_id(by) or UNKNOWN_REVIEWER
-        yield {"item": item, "contributor": who, "kind": kind, "issuer": issuer, "at": utc_text(at)}
+        yield {"item": item, "contributor": contributor, "kind": kind, "issuer": issuer, "at": utc_text(at)}

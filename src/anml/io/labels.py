@@ -74,8 +74,8 @@ def guess_task(series: pl.Series) -> str:
         return "regression" if series.dtype.is_temporal() else "classification"
     distinct = series.n_unique()
     whole = bool((series == series.round()).all()) if series.dtype.is_float() else True
-    few = distinct <= MAX_NUMERIC_CLASSES and distinct <= max(2, series.len() / 2)
-    return "classification" if whole and few else "regression"
+    few_values = distinct <= MAX_NUMERIC_CLASSES and distinct <= max(2, series.len() / 2)
+    return "classification" if whole and few_values else "regression"
 
 
 def sort_classes(names: Iterable[str], dtype: pl.DataType) -> list[str]:
@@ -108,15 +108,17 @@ def equivalent_sets(texts: Iterable[str]) -> dict[str, str]:
     for text in sorted(set(texts)):
         if (parts := _parts(text)) is not None:
             sets.setdefault(parts, []).append(text)
-    alike = {text: parts[0].join(parts[1:]) for parts, same in sets.items() if len(same) > 1 for text in same}
-    return {text: name for text, name in alike.items() if text != name}
+    spelling = {
+        text: parts[0].join(parts[1:]) for parts, same in sets.items() if len(same) > 1 for text in same
+    }
+    return {text: name for text, name in spelling.items() if text != name}
 
 
 def match_set_spelling(texts: Iterable[str], classes: Iterable[str]) -> dict[str, str]:
     """Texts that are the set of one of the classes in another order, and that class."""
     known = {_parts(name): name for name in classes}
-    found = {text: known.get(_parts(text)) for text in sorted(set(texts)) if _parts(text) is not None}
-    return {text: name for text, name in found.items() if name is not None and name != text}
+    spelling = {text: known.get(_parts(text)) for text in sorted(set(texts)) if _parts(text) is not None}
+    return {text: name for text, name in spelling.items() if name is not None and name != text}
 
 
 def _parts(text: str) -> tuple[str, ...] | None:
@@ -129,10 +131,10 @@ def normalise_sets(frame: pl.DataFrame, label: str, known: str | None) -> tuple[
     """Write each set in one order, among labels and where right ones are known; and say so."""
     if frame.schema[label] != pl.String:
         return frame, []
-    found = equivalent_sets(frame[label].drop_nulls())
-    frame, notes = frame.with_columns(pl.col(label).replace(found)), []
-    if found:
-        text, name = next(iter(found.items()))
+    spelling = equivalent_sets(frame[label].drop_nulls())
+    frame, notes = frame.with_columns(pl.col(label).replace(spelling)), []
+    if spelling:
+        text, name = next(iter(spelling.items()))
         notes = [f"labels that are the same set are one: {text!r} is taken as {name!r}"]
     if known is not None and frame.schema[known] == pl.String:
         spelled = match_set_spelling(frame[known].drop_nulls(), frame[label].drop_nulls().unique())
@@ -158,13 +160,13 @@ def read_gold_labels(
         yes, no = int(accepted.sum()), int(rejected.sum())
         notes.append(f"{yes:,} labels that a reviewer accepted and {no:,} that one rejected enter as known")
     if item is not None and (double := items_with_conflicting_gold(truth, item)):
-        many = f"{len(double)} items have more than one correct label in column {columns.true_label!r}"
-        warnings.append(f"{many}, the first {double[0]!r}")
+        conflict = f"{len(double)} items have more than one correct label in column {columns.true_label!r}"
+        warnings.append(f"{conflict}, the first {double[0]!r}")
     return combine_gold(labels.y, truth, right, wrong, item)
 
 
 def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[Any, Bools, Bools]:
-    said, values = _mark_values(series)
+    texts, values = _mark_values(series)
     flags = are_flags(values)
     truth, none = empty_gold(labels.y, labels.task), np.zeros(len(series), dtype=bool)
     if labels.task == "regression":
@@ -175,20 +177,20 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
             bad = series.filter(numbers.is_null() & series.is_not_null())[0]
             must = f"column {series.name!r} (true_label) must hold numbers, or true or false"
             raise InputError(f"{must}, where labels are numbers; got {str(bad)!r}")
-        found = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
-        if np.isinf(found).any():
+        true_values = numbers.fill_null(float("nan")).to_numpy().astype(np.float64)
+        if np.isinf(true_values).any():
             raise InputError(
                 f"column {series.name!r} (true_label) must hold finite numbers, got an infinite one"
             )
-        return found, none, none
+        return true_values, none, none
     if flags and not values.is_in(labels.classes).all():
         return truth, *read_flags(series, "true_label")
     if len(values) and not values.is_in(labels.classes).any():
         why = f"column {series.name!r} (true_label) must hold true, false, or labels of {labelled.name!r}"
         raise InputError(f"{why}; got {values[0]!r}")
-    truth = codes_in(said, labels.classes)
+    truth = codes_in(texts, labels.classes)
     # A right label that nobody gave: whatever was given is wrong.
-    return truth, none, said.is_not_null().to_numpy() & (truth < 0)
+    return truth, none, texts.is_not_null().to_numpy() & (truth < 0)
 
 
 def _note_known(
@@ -224,7 +226,7 @@ def read_test_label(
     series: pl.Series, labels: pl.Series, task: str, items: pl.Series | None = None
 ) -> EvalGold:
     """Read a gold column: true and false (or 1, 0, yes, no) where labels are not, or named so, are marks."""
-    (said, values), given = _mark_values(series), as_text(labels)
+    (texts, values), given = _mark_values(series), as_text(labels)
     flags = not len(values) or are_flags(values)
     of_label = values.filter(values.is_in(given.unique().to_list()))
     told_apart = flags and (task == "regression" or len(of_label) < len(values))
@@ -237,8 +239,8 @@ def read_test_label(
         if items is not None:
             marked = pl.DataFrame({"item": items, "label": given}).filter(right)
             if len(unlike := marked.filter(pl.col("label").n_unique().over("item") > 1)["item"]):
-                which = f"it marks different labels of item {str(unlike[0])!r}"
-                raise InputError(f"{why}: {which}; name the column of answers")
+                detail = f"it marks different labels of item {str(unlike[0])!r}"
+                raise InputError(f"{why}: {detail}; name the column of answers")
         return EvalGold(right, right.copy(), "marks")
     if task == "regression":
         must = f"column {series.name!r} (test_label) must be true or false where labels are numbers"
@@ -246,5 +248,5 @@ def read_test_label(
     if len(values) and not len(of_label):
         must = f"column {series.name!r} (test_label) must hold true or false"
         raise InputError(f"{must}, or labels of column {labels.name!r}; got {values[0]!r}")
-    known = said.is_not_null().to_numpy()
-    return EvalGold(known, known & (said == given).fill_null(False).to_numpy(), "labels")
+    known = texts.is_not_null().to_numpy()
+    return EvalGold(known, known & (texts == given).fill_null(False).to_numpy(), "labels")

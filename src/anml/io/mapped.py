@@ -41,28 +41,28 @@ def rows_from_mapping(frame: pl.DataFrame, columns: Chosen, place: str) -> Contr
         known = dict.fromkeys(NAMES) | {role: line[name] for role, name in chosen.items()}
         if known["label"] is None:
             continue
-        who = {"item": known["item"] or str(number), "contributor": known["contributor"]}
+        pair = {"item": known["item"] or str(number), "contributor": known["contributor"]}
         row = {"label": known["label"], "time": utc_text(known["time"]), "truth": known["truth"]}
         rest = {k: v for k, v in line.items() if k not in chosen.values() and v is not None}
-        rows.append(who | row | scalar_fields(rest))
+        rows.append(pair | row | scalar_fields(rest))
         if (kind := _REVIEWS.get(str(known["review"] or "").lower())) and known["contributor"]:
             issuer = known["reviewer"] or UNKNOWN_REVIEWER
-            evidence.append(who | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
-    said = []
+            evidence.append(pair | {"kind": kind, "issuer": issuer, "at": utc_text(known["reviewed_at"])})
+    messages = []
     for role in ("time", "reviewed_at"):
         times = frame[chosen[role]].drop_nulls() if role in chosen else ()
         if bad := [value for value in times if value != "" and utc_text(value) is None]:
-            few = f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times"
-            said.append(f"{few}, the first {str(bad[0])!r}; they count as not known")
-    return assemble(place, rows, evidence, said)
+            problem = f"column {chosen[role]!r} ({role}) has {len(bad)} values that are not times"
+            messages.append(f"{problem}, the first {str(bad[0])!r}; they count as not known")
+    return assemble(place, rows, evidence, messages)
 
 
 def map_columns(names: list[str], given: Chosen) -> dict[str, str]:
     """Assign a column to each role."""
     chosen: dict[str, str] = {}
     for role, aliases in NAMES.items():
-        if (found := find_column(names, {**given, **chosen}, role, aliases)) is not None:
-            chosen[role] = found
+        if (name := find_column(names, {**given, **chosen}, role, aliases)) is not None:
+            chosen[role] = name
         elif role in REQUIRED:
             raise InputError(f"no column for the {role}; name one of {format_names(names)}")
     return chosen

@@ -94,9 +94,9 @@ def require_column(columns: Sequence[str], name: str, role: str = "") -> str:
     """The name of a column that is there; else an error that says which are, and which were meant."""
     if name in columns:
         return name
-    alike = {normalise_name(column): column for column in columns}
-    close = difflib.get_close_matches(normalise_name(str(name)), alike, n=2)
-    hint = f" (did you mean {' or '.join(repr(alike[match]) for match in close)}?)" if close else ""
+    normalised = {normalise_name(column): column for column in columns}
+    close = difflib.get_close_matches(normalise_name(str(name)), normalised, n=2)
+    hint = f" (did you mean {' or '.join(repr(normalised[match]) for match in close)}?)" if close else ""
     use = f" for {role}" if role else ""
     raise InputError(f"there is no column {name!r}{use}{hint}; columns: {format_names(columns)}")
 

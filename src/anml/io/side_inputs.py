@@ -68,12 +68,12 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
             shown = f"{what} file {path.name!r}"
             content = io.BytesIO(file_bytes(path, shown))
             try:
-                found = np.load(content, allow_pickle=False)
+                array = np.load(content, allow_pickle=False)
             except (ValueError, EOFError, BadZipFile):
-                found = None
-            if not isinstance(found, np.ndarray):  # also several arrays in one file
+                array = None
+            if not isinstance(array, np.ndarray):  # also several arrays in one file
                 raise InputError(f"{shown} is not a NumPy file with one array of numbers")
-            return _as_array(found, what)
+            return _as_array(array, what)
         if not path.is_dir() and not path.name.lower().endswith(ENDINGS):
             allowed = ", ".join(ENDINGS)
             raise InputError(f"{what} file {path.name!r} has an unknown ending; allowed: {allowed}")
@@ -123,8 +123,8 @@ def _by_key(frame: pl.DataFrame, what: str, table: Table, rows: Ints, key: str) 
     at = codes_in(ours, theirs.to_list())
     if len(absent := ours.filter(at < 0)):
         count, first = absent.n_unique(), absent[0]
-        said = f"the {what} lack {count} values of key {key!r} that the table has"
-        raise InputError(f"{said}, the first {first!r}")
+        problem = f"the {what} lack {count} values of key {key!r} that the table has"
+        raise InputError(f"{problem}, the first {first!r}")
     return at
 
 
@@ -137,11 +137,11 @@ def numeric_columns(
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.List | pl.Array):
         # A column of lists, as vectors are often kept.
         try:
-            found = np.array(frame.to_series().to_list(), dtype=np.float64)
+            vectors = np.array(frame.to_series().to_list(), dtype=np.float64)
         except (TypeError, ValueError):
-            found = np.empty(0)
-        if found.ndim == 2:
-            return found, None
+            vectors = np.empty(0)
+        if vectors.ndim == 2:
+            return vectors, None
         name = frame.columns[0]
         raise InputError(f"column {name!r} of the {what} must hold lists of numbers of one length")
     values = np.empty((frame.height, frame.width))
@@ -170,8 +170,8 @@ def read_predictions(
     if labels.task == "regression":
         if (width := given.values.shape[1]) != 1:
             named = "" if given.names is None else f" ({listed([*map(repr, given.names)])})"
-            said = "predictions of a quantity are one column"
-            raise InputError(f"{said}, got {width}{named}{_key_hint(given, table)}")
+            problem = "predictions of a quantity are one column"
+            raise InputError(f"{problem}, got {width}{named}{_key_hint(given, table)}")
         _check_finite(given.values, "predictions", rows)
         return given.values[:, 0], given.about
     values = _by_class(given, table, labels.classes)
@@ -221,11 +221,11 @@ def _by_class(given: AlignedArray, table: Table, classes: list[str]) -> Floats:
         return given.values
     at: dict[str, int] = {}
     for column, name in enumerate(given.names):
-        found = _class_of(name, classes)
-        if found is None or found in at:
-            what = f"{'no' if found is None else 'a second column of a'} class{_key_hint(given, table)}"
+        matched = _class_of(name, classes)
+        if matched is None or matched in at:
+            what = f"{'no' if matched is None else 'a second column of a'} class{_key_hint(given, table)}"
             raise InputError(f"column {name!r} of the predictions is {what}; classes: {known}")
-        at[found] = column
+        at[matched] = column
     absent = [name for name in classes if name not in at]
     if absent and not (len(classes) == 2 and len(at) == 1):
         why = f"the predictions have no column for class {absent[0]!r}"
@@ -241,8 +241,8 @@ def _class_of(name: str, classes: Sequence[str]) -> str | None:
     """The class that a column is named by; True and true are one where only one of them is a class."""
     if name in classes:
         return name
-    alike = [each for each in classes if each.lower() == name.lower()]
-    return alike[0] if len(alike) == 1 else None
+    matches = [each for each in classes if each.lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else None
 
 
 def _key_hint(given: AlignedArray, table: Table) -> str:

@@ -54,14 +54,14 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
         source = structured_source(table, TABLE, given) if shaped else table_source(table)
         return source._replace(path=path)
     file = InputFile(path)
-    found = detect_format(file) if format == AUTO else format
-    shape = asked if asked in TASK_TYPES else export_task_type(file, found) if asked == AUTO else None
-    if asked == AUTO and found == TABLE:
+    detected = detect_format(file) if format == AUTO else format
+    shape = asked if asked in TASK_TYPES else export_task_type(file, detected) if asked == AUTO else None
+    if asked == AUTO and detected == TABLE:
         shape = infer_task_type(file.table.frame, given)
     if shape is not None:
-        source = structured_source(file, found, {**given, "task": shape})
+        source = structured_source(file, detected, {**given, "task": shape})
     else:
-        source = table_source(file.table) if found == TABLE else _export(file, found, given)
+        source = table_source(file.table) if detected == TABLE else _export(file, detected, given)
     return source._replace(path=path)
 
 
@@ -81,12 +81,12 @@ def structured_source(file: InputFile | Table, format: str, given: Chosen) -> So
         # What somebody said in an annotation that is the ground truth is known.
         rows = rows.with_columns(pl.when(IS_TRUTH).then("label").alias(KNOWN)).drop(IS_TRUTH)
         roles |= {KNOWN: KNOWN} if rows[KNOWN].null_count() < rows.height else {}
-    beside = tuple(column for column in rows.columns if column not in roles.values())
+    others = tuple(column for column in rows.columns if column not in roles.values())
     table = Table(rows, name, file.sha256)
     notes = [f"{name} is judged as {made.shape.kind}", *made.notes]
     warnings = [*warnings, *made.warnings]
     asked, shape = given.get("label"), made.shape._replace(nested=bool(given.get("nested")))
-    return Source(table, format, roles, beside, notes, warnings, about_v, asked, shape)
+    return Source(table, format, roles, others, notes, warnings, about_v, asked, shape)
 
 
 def table_source(table: Table) -> Source:
@@ -96,15 +96,15 @@ def table_source(table: Table) -> Source:
     roles = {name: name for name in ("label", "contributor", "item", "verification", "reputation")}
     if "truth" in table.frame.columns and table.frame["truth"].null_count() < table.frame.height:
         roles[KNOWN] = "truth"
-    beside = tuple(name for name in EXTRA_COLUMNS if name in table.frame.columns)
+    others = tuple(name for name in EXTRA_COLUMNS if name in table.frame.columns)
     note = f"{table.name} was read as rows of `anml-ledger import`"
     about_v = "v and r are those of the time of that import"
-    return Source(table, LEDGER_ROWS, roles, beside, [note], [], about_v)
+    return Source(table, LEDGER_ROWS, roles, others, [note], [], about_v)
 
 
 def _export(file: InputFile, format: str, given: Chosen) -> Source:
-    _, found = read_export(file, format, given)
-    rows = found.rows
+    _, contributions = read_export(file, format, given)
+    rows = contributions.rows
     rows = rows.select(name for name in rows.columns if rows[name].null_count() < rows.height)
     people = rows["contributor"].n_unique()
     notes = [f"{file.path.name} was read as {format}: {rows.height} labels by {people} contributors"]
@@ -119,22 +119,24 @@ def _export(file: InputFile, format: str, given: Chosen) -> Source:
     rows = rows.with_columns(pl.col(KNOWN).fill_null(shared)).drop(IS_TRUTH, strict=False)
     # What the last reviewer said of a label; of one that was mended, nothing.
     kinds = {"review-accepted": True, "review-rejected": False, "fixed": None}
-    last = last_reviews(found.evidence, ~pl.col("issuer").is_in(list(PLATFORMS)))
+    last = last_reviews(contributions.evidence, ~pl.col("issuer").is_in(list(PLATFORMS)))
     accepted = pl.col("kind").replace_strict(kinds, return_dtype=pl.Boolean).alias(REVIEWED)
     reviewed = last.select("item", "contributor", accepted)
     rows = rows.join(reviewed, on=["item", "contributor"], how="left", maintain_order="left")
-    told = [name for name in (KNOWN, REVIEWED) if rows[name].null_count() < rows.height]
-    rows = rows.drop({KNOWN, REVIEWED} - {*told})
-    roles, about_v = {name: name for name in ("label", "contributor", "item", *told)}, ""
-    if not found.evidence.is_empty():
-        v = _v_from_reviews(found.rows, found.evidence)
+    known_columns = [name for name in (KNOWN, REVIEWED) if rows[name].null_count() < rows.height]
+    rows = rows.drop({KNOWN, REVIEWED} - {*known_columns})
+    roles, about_v = {name: name for name in ("label", "contributor", "item", *known_columns)}, ""
+    if not contributions.evidence.is_empty():
+        v = _v_from_reviews(contributions.rows, contributions.evidence)
         rows = rows.with_columns(pl.Series("verification", v, dtype=pl.Float64))
         roles["verification"] = "verification"
-        reviews = f"v comes from the {found.evidence.height} reviews in this file, which nobody signed"
+        reviews = (
+            f"v comes from the {contributions.evidence.height} reviews in this file, which nobody signed"
+        )
         about_v = f"{reviews}; `anml-ledger import --out` writes rows with v from evidence on record"
-    beside = tuple(name for name in EXTRA_COLUMNS if name in rows.columns)
+    others = tuple(name for name in EXTRA_COLUMNS if name in rows.columns)
     table, asked = Table(rows, file.path.name, file.sha256), given.get("label")
-    return Source(table, format, roles, beside, notes, found.warnings, about_v, asked)
+    return Source(table, format, roles, others, notes, contributions.warnings, about_v, asked)
 
 
 def _v_from_reviews(rows: pl.DataFrame, evidence: pl.DataFrame) -> list[float | None]:
@@ -143,11 +145,11 @@ def _v_from_reviews(rows: pl.DataFrame, evidence: pl.DataFrame) -> list[float | 
     for number, row in enumerate(evidence.iter_rows(named=True)):
         kind = "review-accepted" if row["kind"] == "fixed" else row["kind"]
         at = datetime.fromisoformat(row["at"]).timestamp() if row["at"] else 0.0
-        who = row["contributor"], row["item"]
+        key = row["contributor"], row["item"]
         record = AttestationRecord(
             number, kind, row["contributor"], row["issuer"], at, None, "platform", row["item"]
         )
-        records.setdefault(who, []).append(record)
+        records.setdefault(key, []).append(record)
     pairs = rows.select("contributor", "item").iter_rows()
     verdicts = (Policy().judge(records.get(pair, []), float("inf")) for pair in pairs)
     return [verdict.v if verdict.evidence else None for verdict in verdicts]

@@ -89,9 +89,9 @@ def _from_numbers(values: pl.Series) -> pl.Series:
     year = number.floor().cast(pl.Int32, strict=False)
     within = ((number - number.floor()) * MICROSECONDS_PER_YEAR).cast(pl.Int64, strict=False)
     read: Any = pl.when(number.is_between(*YEARS)).then(pl.datetime(year, 1, 1).dt.epoch("us") + within)
-    for least, factor in EPOCHS:
+    for lowest, factor in EPOCHS:
         since = (number * factor).round().cast(pl.Int64, strict=False)
-        read = read.when((number.abs() >= least) & (number.abs() < least * 1e3)).then(since)
+        read = read.when((number.abs() >= lowest) & (number.abs() < lowest * 1e3)).then(since)
     instant = read.otherwise(None).cast(pl.Datetime("us"))
     return values.to_frame("number").select(instant).to_series().alias(values.name)
 
@@ -100,8 +100,8 @@ def _from_iso(series: pl.Series) -> pl.Series:
     # Pieces are cut out and put together in one form, because a column may mix dates and times.
     cut = series.str.extract_groups(ISO).struct.unnest()
     cut.columns = ["year", "month", "day", "hour", "minute", "second", "part", "zone"]
-    least = {"month": "01", "day": "01", "hour": "00", "minute": "00", "second": "00"}
-    two = (pl.col(name).str.zfill(2).fill_null(rest) for name, rest in least.items())
+    defaults = {"month": "01", "day": "01", "hour": "00", "minute": "00", "second": "00"}
+    two = (pl.col(name).str.zfill(2).fill_null(rest) for name, rest in defaults.items())
     form = pl.format("{}-{}-{}T{}:{}:{}.{}", "year", *two, pl.col("part").fill_null("0"))
     read = form.str.strptime(pl.Datetime("us"), "%Y-%m-%dT%H:%M:%S%.f", strict=False)
     digits = pl.col("zone").str.replace_all(":|Z|z|UTC", "").replace("", None)

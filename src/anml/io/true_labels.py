@@ -87,9 +87,9 @@ def _gold_range_by_item(truth: Array, item: Array) -> tuple[Array, Array, Floats
     return names, codes, low, high
 
 
-def v_from_gold(found: GoldLabels) -> Floats:
+def v_from_gold(gold: GoldLabels) -> Floats:
     """Return the v that rows earn by what is known of them, where nobody else said it."""
-    v = np.full(len(found.truth), VERIFICATION["self-attested"].default)
-    v[found.right] = VERIFICATION["reproduced"].default
-    v[found.wrong] = VERIFICATION["flagged"].default
+    v = np.full(len(gold.truth), VERIFICATION["self-attested"].default)
+    v[gold.right] = VERIFICATION["reproduced"].default
+    v[gold.wrong] = VERIFICATION["flagged"].default
     return v

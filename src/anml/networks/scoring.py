@@ -39,8 +39,8 @@ class Scores:
 
 def _krum(factors: Any, held_out_loss: Floats, profile: Profile, seed: int, backend: Backend) -> Floats:
     n = len(factors)
-    usual = REFERENCES if n > EXACT_UP_TO else n
-    pool = min(n, (usual if profile.references is None else profile.references) or n)
+    default = REFERENCES if n > EXACT_UP_TO else n
+    pool = min(n, (default if profile.references is None else profile.references) or n)
     # Waking a second thread costs more than the distances of a few thousand samples.
     with backend.limit_threads(0 if n * pool > MANY_PAIRS else 1):
         return backend.krum_scores(factors, krum_neighbours(pool, profile.k, profile.malicious), pool, seed)

@@ -29,18 +29,22 @@ N_SKETCH_HASHES = 64
 def parse_manifest(data: bytes) -> dict[str, Any]:
     """Read a manifest, and check that its head belongs to its lines and its pool to its rate."""
     try:
-        found: dict[str, Any] = json.loads(data)
-        sound = found.get("format") == FORMAT and canonical(found) == data and _is_sound(found)
+        manifest: dict[str, Any] = json.loads(data)
+        sound = manifest.get("format") == FORMAT and canonical(manifest) == data and _is_sound(manifest)
         sound = (
-            sound and found["totals"] == totals(found) and found["lines_root"] == entry_tree(found).root.hex()
+            sound
+            and manifest["totals"] == totals(manifest)
+            and manifest["lines_root"] == entry_tree(manifest).root.hex()
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
     if not sound:
         raise InputError(f"this is not a canonical {FORMAT} whose totals follow from its lines")
-    if found["rate"] and found["pool"] != found["rate"] * sum(line["counted"] for line in found[ENTRIES_KEY]):
+    if manifest["rate"] and manifest["pool"] != manifest["rate"] * sum(
+        line["counted"] for line in manifest[ENTRIES_KEY]
+    ):
         raise InputError("the pool of this manifest is not its rate times the labels that count")
-    return found
+    return manifest
 
 
 _COUNTS = ("rows", "kept", "counted", "units", "multiplier", "r")
@@ -64,16 +68,16 @@ _MISSING = {"verdicts", "judged", "accuracy", "kappa", "most_common_error"}
 _MISSING |= {"disputed", "record_sha256", "rows", "kept"}
 
 
-def _is_sound(found: dict[str, Any]) -> bool:
+def _is_sound(manifest: dict[str, Any]) -> bool:
     """Each contributor once, with nothing less than nothing, and no more labels that count than rows."""
-    lines = found[ENTRIES_KEY]
+    lines = manifest[ENTRIES_KEY]
     return (
-        _matches_schema(found, _HEADER_SCHEMA)
-        and found["unit"] == UNIT
+        _matches_schema(manifest, _HEADER_SCHEMA)
+        and manifest["unit"] == UNIT
         and len({line["pid"] for line in lines}) == len(lines)
         and all(min(line[name] for name in _COUNTS) >= 0 for line in lines)
         and all(max(line["kept"], line["counted"]) <= line["rows"] for line in lines)
-        and found["run"].get("rows") in (None, sum(line["rows"] for line in lines))
+        and manifest["run"].get("rows") in (None, sum(line["rows"] for line in lines))
     )
 
 

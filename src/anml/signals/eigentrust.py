@@ -63,11 +63,11 @@ def reachable(votes: Mapping[tuple[str, str], float], roots: Iterable[str]) -> f
     for (one, other), value in votes.items():
         if value > 0:
             follows.setdefault(one, []).append(other)
-    found, fresh = set(roots), list(roots)
+    reached, fresh = set(roots), list(roots)
     while fresh:
-        fresh = [name for one in fresh for name in follows.get(one, []) if name not in found]
-        found.update(fresh)
-    return frozenset(found)
+        fresh = [name for one in fresh for name in follows.get(one, []) if name not in reached]
+        reached.update(fresh)
+    return frozenset(reached)
 
 
 def _normalised(

@@ -165,19 +165,19 @@ class ContextDecay:
 
 
 def fit_decay_mixture(
-    decayed: Floats, counts: Floats, exposure: Floats, usual: Floats
+    decayed: Floats, counts: Floats, exposure: Floats, prior: Floats
 ) -> tuple[float, float, float]:
     """Weights of T's parts (3, n) by reuse counts (n,): the most probable, with `usual` worth ten reuses.
 
     A count is Poisson with mean exposure times rate times the mixture. The logarithm of that likelihood is
     concave in rate times weights, so that steps of EM lead to its one maximum.
     """
-    rate = usual * max(float(counts.sum()), 1.0) / max(float(exposure @ (usual @ decayed)), 1e-300)
+    rate = prior * max(float(counts.sum()), 1.0) / max(float(exposure @ (prior @ decayed)), 1e-300)
     occasion = decayed @ exposure
     for _ in range(EM_STEPS):
         share = rate[:, None] * decayed / np.maximum(rate @ decayed, 1e-300)
         # Reuses of new works, whose part is known to be as usual.
-        moved = (share @ counts + PRIOR_REUSES * usual) / (occasion + PRIOR_REUSES / rate.sum())
+        moved = (share @ counts + PRIOR_REUSES * prior) / (occasion + PRIOR_REUSES / rate.sum())
         settled = np.abs(moved - rate).max() <= 1e-9 * rate.sum()
         rate = moved
         if settled:

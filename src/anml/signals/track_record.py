@@ -98,10 +98,13 @@ def replay(
         state = _add(state, event, weight, rule)
     state = _decay(state, at, rule)
     added = min(max(endorsed, 0.0), state.good + state.bad)
-    believed = state._replace(good=state.good + added)
-    good, bad = believed.good + rule.kappa * rule.r0, believed.bad + rule.kappa * (1 - rule.r0)
+    with_endorsements = state._replace(good=state.good + added)
+    good, bad = (
+        with_endorsements.good + rule.kappa * rule.r0,
+        with_endorsements.bad + rule.kappa * (1 - rule.r0),
+    )
     low, high = beta_interval(good, bad, 0.9)  # type: ignore[arg-type]
-    r = _estimate(believed, rule)
+    r = _estimate(with_endorsements, rule)
     return ReputationState(r, float(low), float(high), state.good, state.bad, len(known), added)
 
 

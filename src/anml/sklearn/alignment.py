@@ -42,10 +42,10 @@ def index_of(values: Any) -> Any:
 
 def _reorder(name: str, values: Any, own: Any, first: str, index: Any) -> Any:
     advice = f"give {name} the index of {first}, or as an array in the order of the rows"
-    for who, each in ((name, own), (first, index)):
+    for owner, each in ((name, own), (first, index)):
         if not each.is_unique:
             twice = each[each.duplicated()].tolist()[0]
-            why = f"{name} has another index than {first}, and that of {who} has {twice!r} twice"
+            why = f"{name} has another index than {first}, and that of {owner} has {twice!r} twice"
             raise InputError(f"{why}; {advice}")
     places = own.get_indexer(index)
     if (places < 0).any():

@@ -115,11 +115,11 @@ class AnnotatorModel(BaseEstimator):
         read = read_labels(rows["labels"], self.task)
         self.classes_ = read.classes
         known = _sample_info(read, rows)
-        found, raters = _assess(read, known, SamplePolicy.of("evidence", self._seed()))
-        self.p_correct_ = found.belief.p_correct
+        assessment, raters = _assess(read, known, SamplePolicy.of("evidence", self._seed()))
+        self.p_correct_ = assessment.belief.p_correct
         self.label_error_rate_ = float(1 - self.p_correct_.mean())
-        self.consensus_ = _consensus(read, known, found)
-        self.contributors_, self.confusion_ = _contributors(read, known, found, raters)
+        self.consensus_ = _consensus(read, known, assessment)
+        self.contributors_, self.confusion_ = _contributors(read, known, assessment, raters)
         return self
 
     def fit_predict(self, labels: Any, contributor: Any, item: Any, **given: Any) -> pl.DataFrame:
@@ -140,21 +140,21 @@ def _assess(
 ) -> tuple[Assessment, pl.DataFrame | None]:
     """Return the assessment, and for ordered grades the shift and slope of each contributor."""
     classes = 1 if read.classes is None else len(read.classes)
-    found = _assess_labels(read, known, policy)
+    assessment = _assess_labels(read, known, policy)
     if not read.ordered or known.contributor is None or known.item is None:
-        return found, None
-    who, names = as_codes("contributor", known.contributor, len(read.y))
+        return assessment, None
+    contributors, names = as_codes("contributor", known.contributor, len(read.y))
     items, steps = distinct_values("item", known.item)[1], np.arange(classes, dtype=np.float64)
     gold = np.full(len(read.y), -1) if known.truth is None else known.truth.astype(np.int64)
     # The model of ordered grades does not take a grade that is known to be wrong without the true one.
     rejected = known.wrong is not None and bool((known.wrong & (gold < 0)).any())
     if len(names) > 1 and not rejected:
-        graded = fit_order(read.y, items, who, steps, gold, policy.seed)
+        graded = fit_order(read.y, items, contributors, steps, gold, policy.seed)
         if graded.ordered:
-            estimates = ordinal_estimates(found.belief, graded.posterior[items], read.y, who)
-            found = _assess_labels(read, known, policy, estimates)
-    mean = (pool_posteriors_by_item(found.belief.truth, items) @ steps)[items]
-    return found, rater_effects(steps[read.y], mean, who, names, items)
+            estimates = ordinal_estimates(assessment.belief, graded.posterior[items], read.y, contributors)
+            assessment = _assess_labels(read, known, policy, estimates)
+    mean = (pool_posteriors_by_item(assessment.belief.truth, items) @ steps)[items]
+    return assessment, rater_effects(steps[read.y], mean, contributors, names, items)
 
 
 def _assess_labels(
@@ -180,13 +180,13 @@ def _sample_info(read: ArrayLabels, rows: dict[str, Any]) -> SampleInfo:
     return replace(known, predictions=read_probabilities(given, read.classes, n))
 
 
-def _consensus(read: ArrayLabels, known: SampleInfo, found: Assessment) -> pl.DataFrame | None:
+def _consensus(read: ArrayLabels, known: SampleInfo, assessment: Assessment) -> pl.DataFrame | None:
     """Return one row per item, sorted by item."""
     if known.item is None:
         return None
     values, codes = distinct_values("item", known.item)
     made = {"item": as_series(values), "n_labels": pl.Series(np.bincount(codes))}
-    estimates = found.belief
+    estimates = assessment.belief
     if read.classes is None:
         number, deviation = pool_values_by_item(estimates.truth[:, 0], estimates.truth[:, 1], codes)
         made |= {"consensus_label": pl.Series(number), "std": pl.Series(deviation)}
@@ -203,17 +203,17 @@ def _consensus(read: ArrayLabels, known: SampleInfo, found: Assessment) -> pl.Da
 
 
 def _contributors(
-    read: ArrayLabels, known: SampleInfo, found: Assessment, raters: pl.DataFrame | None
+    read: ArrayLabels, known: SampleInfo, assessment: Assessment, raters: pl.DataFrame | None
 ) -> tuple[pl.DataFrame | None, Floats | None]:
     """Return the frame of contributors and their confusion matrices, both sorted by contributor."""
-    frame = contributor_frame(found)
+    frame = contributor_frame(assessment)
     if frame is None or known.contributor is None:
         return None, None
-    values, who = distinct_values("contributor", known.contributor)
+    values, contributors = distinct_values("contributor", known.contributor)
     if raters is not None:
         rest = frame.drop(raters.columns[1:], strict=False)
         frame, _ = clear_followers(rest.hstack(raters.drop("contributor")))
     typed = with_own_type(frame, values)
     if read.classes is None:
         return typed, None
-    return typed, confusion_matrices(found.belief.truth, read.y, who)[sorting_order(values)]
+    return typed, confusion_matrices(assessment.belief.truth, read.y, contributors)[sorting_order(values)]

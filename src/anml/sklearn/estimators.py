@@ -102,8 +102,8 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
         classes = getattr(self, "classes_", None)
         if x is None:
             x = np.zeros((len(codes), 0))
-            said = held_out(self._learner(), X, y, codes, classes, known.item, seed)
-            known = replace(known, predictions=said)
+            predicted = held_out(self._learner(), X, y, codes, classes, known.item, seed)
+            known = replace(known, predictions=predicted)
         count = 1 if classes is None else len(classes)
         return assess(x, codes, self._task, count, known, policy)
 
@@ -159,26 +159,26 @@ class _Anml(MetaEstimatorMixin, BaseEstimator):
     def _parallel(self) -> AbstractContextManager[Any]:
         """Return the context in which trees and cross-validation use `n_jobs` threads."""
         jobs = self.n_jobs
-        found = nullcontext() if jobs is None else parallel_config(backend="threading", n_jobs=jobs)
-        return cast("AbstractContextManager[Any]", found)
+        context = nullcontext() if jobs is None else parallel_config(backend="threading", n_jobs=jobs)
+        return cast("AbstractContextManager[Any]", context)
 
     def _fit(self, X: Any, x: Any, y: Any, codes: Any, known: SampleInfo) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        found = self._assess(X, x, y, codes, known, seed)
-        self.sample_weight_ = found.weighting.sample_weight()
-        self.kept_, self.gate_ = found.weighting.kept, found.weighting.gate
-        self.quality_, self.p_correct_ = found.scores.q, found.belief.p_correct
-        self.label_error_rate_ = float(1 - found.belief.p_correct.mean())
-        self.contributors_ = contributor_frame(found)
+        assessment = self._assess(X, x, y, codes, known, seed)
+        self.sample_weight_ = assessment.weighting.sample_weight()
+        self.kept_, self.gate_ = assessment.weighting.kept, assessment.weighting.gate
+        self.quality_, self.p_correct_ = assessment.scores.q, assessment.belief.p_correct
+        self.label_error_rate_ = float(1 - assessment.belief.p_correct.mean())
+        self.contributors_ = contributor_frame(assessment)
         if self.contributors_ is not None and known.contributor is not None:
             values, _ = distinct_values("contributor", known.contributor)
             self.contributors_ = with_own_type(self.contributors_, values)
         self.reputation_ = None if self.contributors_ is None else reputation_frame(self.contributors_)
-        training = found.training and found.training._replace(y=self._named(found.training.y))
+        training = assessment.training and assessment.training._replace(y=self._named(assessment.training.y))
         self.labels_ = y if training is None else training.y
         learner = set_random_state(clone(self._learner()), seed)
         rng = np.random.default_rng(seed)
-        self.estimator_ = fit_weighted(learner, X, y, found.weighting, rng, training)
+        self.estimator_ = fit_weighted(learner, X, y, assessment.weighting, rng, training)
 
     @_delegates("predict")
     def predict(self, X: Any) -> Any:
@@ -257,19 +257,19 @@ class AnmlClassifier(ClassifierMixin, _Anml):
     def predict_proba(self, X: Any) -> Any:
         """Probability of each class in `classes_`; a class that was not kept at all gets 0."""
         check_is_fitted(self, "estimator_")
-        found = self.estimator_.predict_proba(self._inputs(X))
-        return over_all_classes(found, self.estimator_.classes_, self.classes_, 0.0)
+        probabilities = self.estimator_.predict_proba(self._inputs(X))
+        return over_all_classes(probabilities, self.estimator_.classes_, self.classes_, 0.0)
 
     @_delegates("decision_function")
     def decision_function(self, X: Any) -> Any:
         """Decision values of the fitted estimator; a class that was not kept at all is below all others."""
         check_is_fitted(self, "estimator_")
-        found = self.estimator_.decision_function(self._inputs(X))
-        if found.ndim == 1 and len(self.classes_) > 2:
-            found = np.column_stack([-found, found])
-        if found.ndim == 1:
-            return found
-        return over_all_classes(found, self.estimator_.classes_, self.classes_, float(found.min()) - 1)
+        values = self.estimator_.decision_function(self._inputs(X))
+        if values.ndim == 1 and len(self.classes_) > 2:
+            values = np.column_stack([-values, values])
+        if values.ndim == 1:
+            return values
+        return over_all_classes(values, self.estimator_.classes_, self.classes_, float(values.min()) - 1)
 
 
 class AnmlRegressor(RegressorMixin, _Anml):

@@ -55,8 +55,8 @@ def fit_weighted(
     try:
         return _fit(learner, X, y, weight)
     except ValueError:
-        said = f"only samples of class {str(y[0])!r} were kept, and {type(learner).__name__} needs two"
-        warnings.warn(f"{said}; that class is predicted for everything", stacklevel=2)
+        reason = f"only samples of class {str(y[0])!r} were kept, and {type(learner).__name__} needs two"
+        warnings.warn(f"{reason}; that class is predicted for everything", stacklevel=2)
         return DummyClassifier(strategy="most_frequent").fit(X, y)
 
 
@@ -68,12 +68,12 @@ def _fit(learner: Any, X: Any, y: Any, weight: dict[str, Any]) -> Any:
         return learner.fit(X, y, **weight)
 
 
-def over_all_classes(found: Any, seen: Any, classes: Any, absent: float) -> Any:
+def over_all_classes(values: Any, present: Any, classes: Any, absent: float) -> Any:
     """Columns for all classes, where some were not seen in training."""
-    if len(seen) == len(classes):
-        return found
-    full = np.full((len(found), len(classes)), absent)
-    full[:, np.searchsorted(classes, seen)] = found
+    if len(present) == len(classes):
+        return values
+    full = np.full((len(values), len(classes)), absent)
+    full[:, np.searchsorted(classes, present)] = values
     return full
 
 

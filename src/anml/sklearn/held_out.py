@@ -48,7 +48,7 @@ def folds_of(labels: Ints | None, item: Any, n: int, seed: int) -> Ints:
 def held_out(learner: Any, X: Any, y: Any, codes: Any, classes: Any, item: Any, seed: int) -> Floats:
     """Predictions by copies that did not see the item: probabilities, or numbers where `classes` is None."""
     fold = folds_of(None if classes is None else codes, item, len(codes), seed)
-    found = np.zeros(len(codes) if classes is None else (len(codes), len(classes)))
+    predictions = np.zeros(len(codes) if classes is None else (len(codes), len(classes)))
 
     def predict(held: Ints, rest: Ints) -> Any:
         if classes is None:
@@ -59,22 +59,24 @@ def held_out(learner: Any, X: Any, y: Any, codes: Any, classes: Any, item: Any, 
     for (held, _), predicted in zip(
         parts, Parallel()(delayed(predict)(*part) for part in parts), strict=True
     ):
-        found[held] = predicted
-    return found if classes is None else np.asarray(found / found.sum(axis=1, keepdims=True))
+        predictions[held] = predicted
+    return (
+        predictions if classes is None else np.asarray(predictions / predictions.sum(axis=1, keepdims=True))
+    )
 
 
 def _classes(learner: Any, X: Any, y: Any, codes: Any, classes: Any, held: Any, rest: Any, seed: int) -> Any:
     """Predict the held-out samples by a copy trained on `rest`; all probabilities are positive."""
-    seen, share = np.unique(codes[rest]), np.bincount(codes, minlength=len(classes)) / len(codes)
-    said = np.zeros((len(held), len(classes)))
-    if len(seen) > 1:
+    present, share = np.unique(codes[rest]), np.bincount(codes, minlength=len(classes)) / len(codes)
+    probabilities = np.zeros((len(held), len(classes)))
+    if len(present) > 1:
         fitted = _fitted(learner, X, y, rest, seed)
         at = np.searchsorted(classes, fitted.classes_)
-        said[:, at], sure = _probabilities(fitted, _safe_indexing(X, held))
+        probabilities[:, at], sure = _probabilities(fitted, _safe_indexing(X, held))
     else:  # there is nothing to learn from one class
-        said[:, seen], sure = 1.0, True
-    mixed = sure or len(seen) < len(classes)
-    return (1 - PRIOR) * said + PRIOR * share if mixed else said
+        probabilities[:, present], sure = 1.0, True
+    mixed = sure or len(present) < len(classes)
+    return (1 - PRIOR) * probabilities + PRIOR * share if mixed else probabilities
 
 
 def _fitted(learner: Any, X: Any, y: Any, rows: Ints, seed: int) -> Any:

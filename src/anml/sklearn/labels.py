@@ -82,7 +82,9 @@ def read_probabilities(given: Any, classes: Array, n: int) -> Floats:
     if hasattr(given, "columns"):
         places = {str(name): place for place, name in enumerate(given.columns)}
         if sorted(places) != sorted(map(str, names)):
-            wanted, got = (", ".join(repr(name) for name in [*some][:12]) for some in (names, given.columns))
+            wanted, got = (
+                ", ".join(repr(name) for name in [*listed][:12]) for listed in (names, given.columns)
+            )
             raise InputError(f"pred_probs must have one column for each class ({wanted}), got {got}")
         given = np.asarray(given)[:, [places[str(name)] for name in names]]
     try:

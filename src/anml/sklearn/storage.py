@@ -90,9 +90,9 @@ def load_model(folder: str | Path) -> Any:
         setattr(model, key, arrays[key])
     if name.startswith("anml-"):
         model.estimator_, model.gate_ = load_model(folder / "estimator"), Gate(**about["gate_"])
-        found = about["contributors_"]
-        model.contributors_ = None if found is None else pl.DataFrame(found)
-        model.reputation_ = None if found is None else reputation_frame(model.contributors_)
+        contributors = about["contributors_"]
+        model.contributors_ = None if contributors is None else pl.DataFrame(contributors)
+        model.reputation_ = None if contributors is None else reputation_frame(model.contributors_)
         model.predictor_ = about.get("predictor_", "anml")
     return model
 

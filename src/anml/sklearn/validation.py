@@ -46,10 +46,10 @@ def sample_info(y: Array, task: Task, classes: Any = None, **given: Any) -> Samp
     if "derived_from" in columns:
         columns["parents"] = [_positions(parents) for parents in columns.pop("derived_from")]
     if "true_label" in columns:
-        found = _gold_labels(columns.pop("true_label"), y, task, classes, columns.get("item"))
-        columns |= {"truth": found.truth, "wrong": found.wrong}
-        if "verification" not in columns and found.known.any():
-            columns["verification"] = v_from_gold(found)
+        gold = _gold_labels(columns.pop("true_label"), y, task, classes, columns.get("item"))
+        columns |= {"truth": gold.truth, "wrong": gold.wrong}
+        if "verification" not in columns and gold.known.any():
+            columns["verification"] = v_from_gold(gold)
     return SampleInfo(**columns)
 
 

@@ -94,8 +94,8 @@ def in_row_order(rows: list[Any], n: int) -> Ints | None:
         raise InputError(f"some batches name their rows under {INDEX!r} and some do not")
     named = np.concatenate([np.asarray(each).reshape(-1) for each in rows])
     if not np.array_equal(np.sort(named), np.arange(n)):
-        seen, times = np.unique(named, return_counts=True)
-        twice = seen[times > 1]
+        values, times = np.unique(named, return_counts=True)
+        twice = values[times > 1]
         what = f"row {twice[0]} comes {times[times > 1][0]} times" if len(twice) else f"got {named.max()}"
         raise InputError(f"{INDEX!r} must name each of the rows 0 to {n - 1} once, {what}")
     return np.argsort(named)
@@ -151,9 +151,9 @@ def _reorders_examples(collate: Callable[[Any], Any], examples: list[Any]) -> bo
     trial, numbers, others = copy.copy(collate), np.random.get_state(), random.getstate()  # noqa: NPY002
     made: list[list[Tensor]] = [[], [], []]
     with torch.random.fork_rng(devices=[]):
-        for found, some in zip(made, (examples, examples, examples[::-1]), strict=True):
-            batch = trial([copy.copy(each) for each in some])
-            map_tensors(dict(batch) if isinstance(batch, Mapping) else batch, found.append)
+        for tensors, order in zip(made, (examples, examples, examples[::-1]), strict=True):
+            batch = trial([copy.copy(each) for each in order])
+            map_tensors(dict(batch) if isinstance(batch, Mapping) else batch, tensors.append)
     np.random.set_state(numbers)  # noqa: NPY002
     random.setstate(others)
     rows = [each for each in zip(*made, strict=False) if each[0].shape[:1] == (len(examples),)]
@@ -186,8 +186,8 @@ class _Stream(NamedTuple):
         if self.whole:
             yield from map(self.collate, examples)
             return
-        while some := list(islice(examples, self.batch)):
-            yield self.collate(some)
+        while part := list(islice(examples, self.batch)):
+            yield self.collate(part)
 
 
 def is_iterable_dataset(data: Any) -> bool:
@@ -238,8 +238,8 @@ def split_batch(given: Any) -> Batch:
         if name is None:
             raise InputError(f"a batch must hold labels, got {', '.join(map(repr, given))}")
         # What Hugging Face calls a label enters as a target: the loss is computed here.
-        beside = (name, "weight", INDEX)
-        inputs = {key: value for key, value in given.items() if key not in beside and not _text(value)}
+        reserved = (name, "weight", INDEX)
+        inputs = {key: value for key, value in given.items() if key not in reserved and not _text(value)}
         return Batch(inputs, given[name], given.get(INDEX))
     if isinstance(given, tuple | list) and len(given) >= 2:
         *first, target = given

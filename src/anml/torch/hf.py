@@ -32,9 +32,9 @@ class Weighted:
         super().__init__(*args, **more)
         me: Any = self
         given, count = me.train_dataset, len(self.sample_weight)
-        found = 0 if given is None else len(given) if hasattr(given, "__len__") else count
-        if found != count:
-            raise InputError(f"there are weights of {count} samples for a train_dataset of {found}")
+        n_rows = 0 if given is None else len(given) if hasattr(given, "__len__") else count
+        if n_rows != count:
+            raise InputError(f"there are weights of {count} samples for a train_dataset of {n_rows}")
         sized = hasattr(given, "__len__") and not isinstance(given, IterableDataset)
         name, values = weighting.rows or ("", [])
         if name in (getattr(given, "column_names", None) or ()) and list(given[name]) != values:
@@ -62,13 +62,13 @@ class Weighted:
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         me: Any = self
         given = me.train_dataset if train_dataset is None else train_dataset
-        usual = super()._get_train_sampler(getattr(given, "inner", given))  # type: ignore[misc]
+        sampler = super()._get_train_sampler(getattr(given, "inner", given))  # type: ignore[misc]
         if self.by == "loss":
-            return usual
-        if not isinstance(usual, RandomSampler | SequentialSampler):
+            return sampler
+        if not isinstance(sampler, RandomSampler | SequentialSampler):
             raise UnsupportedError(
-                f"{type(self).__name__} draws by a {type(usual).__name__}, which draws by weight would undo; "
-                'leave that out, or use by="loss"'
+                f"{type(self).__name__} draws by a {type(sampler).__name__}, which draws by weight would "
+                'undo; leave that out, or use by="loss"'
             )
         count = len(self.sample_weight)
         if len(given) != count:
@@ -122,7 +122,7 @@ class Weighted:
             self.logits = Logits(me.model)
         before, self._in_step = self.logits.used, True
         try:
-            found = super().training_step(*args, **named)  # type: ignore[misc]
+            loss = super().training_step(*args, **named)  # type: ignore[misc]
         finally:
             self._in_step = False
         if self.logits.used == before:
@@ -130,7 +130,7 @@ class Weighted:
                 "the model's logits are out of reach, as in a compiled model, so its losses cannot be "
                 'weighed; train without torch_compile, or use by="draws"'
             )
-        return found
+        return loss
 
 
 class WeightedTrainer(Weighted, Trainer):
@@ -179,15 +179,15 @@ class _IndexedDataset(Dataset[Any]):
         return len(self.inner)
 
     def __getitem__(self, at: int) -> dict[str, Any]:
-        found = self.inner[at]
-        if not isinstance(found, Mapping):
-            raise InputError(f"examples must be values by name, got {type(found).__name__}")
-        if int(found.get(INDEX, at)) != at:
+        example = self.inner[at]
+        if not isinstance(example, Mapping):
+            raise InputError(f"examples must be values by name, got {type(example).__name__}")
+        if int(example.get(INDEX, at)) != at:
             raise InputError(
-                f"row {at} of the train_dataset says that it is row {int(found[INDEX])}, and weights go by "
+                f"row {at} of the train_dataset says that it is row {int(example[INDEX])}, and weights go by "
                 f"place; sort by {INDEX!r}, or take that column out"
             )
-        return {**found, INDEX: int(at)}
+        return {**example, INDEX: int(at)}
 
 
 class _IndexingCollator:

@@ -44,11 +44,11 @@ class Logits:
         # Random numbers of the training stay where they are.
         with in_evaluation(model), torch.enable_grad(), self.weighed(weights), torch.random.fork_rng():
             loss, outputs = run()
-        seen, name = self.seen, type(model).__name__
-        reached = torch.autograd.grad(loss, seen, create_graph=True, allow_unused=True) if seen else ()
+        edges, name = self.seen, type(model).__name__
+        reached = torch.autograd.grad(loss, edges, create_graph=True, allow_unused=True) if edges else ()
         if all(each is None for each in reached):
             raise _unsupported_loss(f"the loss of {name} does not come from logits that it returns")
-        self._check_apart(name, [(z, g) for z, g in zip(seen, reached, strict=True) if g is not None], rows)
+        self._check_apart(name, [(z, g) for z, g in zip(edges, reached, strict=True) if g is not None], rows)
         weights.zero_()
         trained = [p for p in model.parameters() if p.requires_grad]
         past = torch.autograd.grad(loss, trained, allow_unused=True)
@@ -116,9 +116,11 @@ def _original_logits(logits: Tensor) -> GradientEdge:
 def logits_in(output: Any) -> list[Tensor]:
     """Logits among what a model returns: by name, or what stands beside the loss."""
     if isinstance(output, Tensor):
-        found = [output]
+        logits = [output]
     elif isinstance(output, dict):
-        found = [each for name, each in output.items() if name.endswith("logits") and name != "router_logits"]
+        logits = [
+            each for name, each in output.items() if name.endswith("logits") and name != "router_logits"
+        ]
     else:
-        found = [each for each in output if isinstance(each, Tensor) and each.dim() > 0][:1]
-    return [each for each in found if isinstance(each, Tensor) and each.requires_grad and each.dim() > 0]
+        logits = [each for each in output if isinstance(each, Tensor) and each.dim() > 0][:1]
+    return [each for each in logits if isinstance(each, Tensor) and each.requires_grad and each.dim() > 0]

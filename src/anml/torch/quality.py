@@ -170,16 +170,16 @@ def checkpoint_quality(
     `settings` are those of `module_quality`. The parameters of the module are restored afterwards.
     """
     before = {name: value.clone() for name, value in module.state_dict().items()}
-    found = []
+    scores = []
     try:
         for state in checkpoints:
             _load(module, state)
-            found.append(module_quality(module, X, y, **settings))
+            scores.append(module_quality(module, X, y, **settings))
     finally:
         module.load_state_dict(before)
-    if not found:
+    if not scores:
         raise InputError("at least one checkpoint is needed")
-    return np.asarray(np.mean(found, axis=0))
+    return np.asarray(np.mean(scores, axis=0))
 
 
 def _load(module: nn.Module, state: dict[str, Tensor]) -> None:
@@ -246,12 +246,12 @@ def module_gradients(
         return exact_factors(module, batches(), reading, samples.count, scoring.gradients.limit_bytes)
 
     try:
-        found = factors(scoring.reading)
+        result = factors(scoring.reading)
     except UnsupportedLayer:
         # A later batch took another way through the module: torch differentiates it sample by sample.
-        found = factors(replace(scoring.reading, from_layers=False))
-    order = in_row_order(rows, len(found))
-    return found if order is None else found.take(torch.as_tensor(order, device=found.loss.device))
+        result = factors(replace(scoring.reading, from_layers=False))
+    order = in_row_order(rows, len(result))
+    return result if order is None else result.take(torch.as_tensor(order, device=result.loss.device))
 
 
 def _fits_in_memory(module: nn.Module, samples: Samples, scoring: Scoring, device: torch.device) -> bool:

@@ -29,9 +29,9 @@ def test_a_seed_of_its_own_gives_other_conditions():
 def test_truth_changes_nothing_but_the_oracle(method, name):
     condition = make_condition(name, 0).part(np.arange(200))
     mixed = np.random.default_rng(0).permutation(200)
-    told = condition.truth
+    known = condition.truth
     bad = np.isin(condition.seen.contributor, [9, 10])
-    truth = GroundTruth(told.x_test, told.y_test[::-1], told.y[mixed], bad=bad)
+    truth = GroundTruth(known.x_test, known.y_test[::-1], known.y[mixed], bad=bad)
     lied = replace(condition, truth=truth)
     one, two = (run_method(BANK, each, method) for each in (condition, lied))
     if one is None:

@@ -81,8 +81,8 @@ def test_blobs_and_digits_are_functions_of_their_seeds():
 
 
 def test_some_cover_types_are_numbered_from_0(real_data):
-    all_, some = forests(0, 840), forests(0, 800, (1, 2, 4, 6))
-    assert np.bincount(some.y).tolist() == [200] * 4
+    all_, subset = forests(0, 840), forests(0, 800, (1, 2, 4, 6))
+    assert np.bincount(subset.y).tolist() == [200] * 4
     assert np.bincount(all_.y).tolist() == [120] * 7
     # Spruce is not among them; the highest cover type is one of both.
-    assert some.x[some.y == 3][:, 0].mean() == pytest.approx(all_.x[all_.y == 6][:, 0].mean(), rel=0.05)
+    assert subset.x[subset.y == 3][:, 0].mean() == pytest.approx(all_.x[all_.y == 6][:, 0].mean(), rel=0.05)

@@ -97,12 +97,18 @@ def test_a_condition_has_what_it_promises(name):
     rows, contributors, liars, low, high = SHAPES[name]
     for seed in (0, 7):
         condition = make_condition(name, seed)
-        seen, truth = condition.seen, condition.truth
-        assert len(seen.x) == len(seen.y) == len(truth.y) == len(seen.contributor) == (rows or len(seen.x))
-        assert len(np.unique(seen.contributor)) == contributors
-        assert condition.truth.x_test.shape == (len(condition.truth.y_test), seen.x.shape[1])
+        inputs, truth = condition.seen, condition.truth
+        assert (
+            len(inputs.x)
+            == len(inputs.y)
+            == len(truth.y)
+            == len(inputs.contributor)
+            == (rows or len(inputs.x))
+        )
+        assert len(np.unique(inputs.contributor)) == contributors
+        assert condition.truth.x_test.shape == (len(condition.truth.y_test), inputs.x.shape[1])
         assert len(condition.truth.y_test) >= FEWER_TESTS.get(name, 1_900)
-        wrong = seen.y != truth.y
+        wrong = inputs.y != truth.y
         assert low <= wrong.mean() <= high
         if liars is not None:
             assert np.flatnonzero(condition.bad).tolist() == liars
@@ -112,15 +118,15 @@ def test_a_condition_has_what_it_promises(name):
 
 @pytest.mark.parametrize("name", NAMES[: -len(CONTRIBUTOR_CONDITIONS)])
 def test_credentials_mean_nothing_and_reputation_is_of_contributors(name):
-    seen = make_condition(name, 0).seen
-    if name in ("experts2", "sybil_dups") or seen.numeric:
-        assert seen.v is None
-        assert seen.r is None
+    inputs = make_condition(name, 0).seen
+    if name in ("experts2", "sybil_dups") or inputs.numeric:
+        assert inputs.v is None
+        assert inputs.r is None
         return
-    for signal in (seen.v, seen.r):
+    for signal in (inputs.v, inputs.r):
         assert ((signal >= 0.2) & (signal <= 0.95)).all()
-    pairs = set(zip(seen.contributor.tolist(), seen.r.tolist(), strict=True))
-    assert len(pairs) == len(np.unique(seen.contributor))
+    pairs = set(zip(inputs.contributor.tolist(), inputs.r.tolist(), strict=True))
+    assert len(pairs) == len(np.unique(inputs.contributor))
 
 
 def test_mistakes_near_the_boundary_are_near_it():
@@ -133,10 +139,10 @@ def test_mistakes_near_the_boundary_are_near_it():
 
 def test_even_classes_are_taken_for_the_next_by_everybody():
     condition = make_condition("asym20_all", 0)
-    said, right = condition.seen.y, condition.truth.y
-    wrong = said != right
+    message, right = condition.seen.y, condition.truth.y
+    wrong = message != right
     assert (right[wrong] % 2 == 0).all()
-    assert (said[wrong] == right[wrong] + 1).all()
+    assert (message[wrong] == right[wrong] + 1).all()
     assert wrong[right % 2 == 0].mean() == pytest.approx(0.35, abs=0.06)
     assert len(np.unique(condition.seen.contributor[wrong])) == 20
 
@@ -145,42 +151,42 @@ def test_who_does_not_look_gives_one_answer_and_experts_are_right():
     lazy = make_condition("lazy_bal4", 0).seen
     assert set(lazy.y[lazy.contributor < 5]) == {0}
     crowd = make_condition("experts2", 0)
-    who, label = crowd.seen.contributor, crowd.seen.y
+    contributors, label = crowd.seen.contributor, crowd.seen.y
     assert np.bincount(crowd.seen.item).tolist() == [3] * 400
-    assert len(set(zip(crowd.seen.item.tolist(), who.tolist(), strict=True))) == 1_200
-    assert all(len(np.unique(label[who == code])) == 1 for code in range(2, 8))
-    assert (label == crowd.truth.y)[who < 2].mean() > 0.9
-    assert (label == crowd.truth.y)[who >= 8].mean() == pytest.approx(0.25, abs=0.06)
+    assert len(set(zip(crowd.seen.item.tolist(), contributors.tolist(), strict=True))) == 1_200
+    assert all(len(np.unique(label[contributors == code])) == 1 for code in range(2, 8))
+    assert (label == crowd.truth.y)[contributors < 2].mean() > 0.9
+    assert (label == crowd.truth.y)[contributors >= 8].mean() == pytest.approx(0.25, abs=0.06)
 
 
 def test_rare_cases_are_called_common_by_one():
     condition = make_condition("imb_rareflip", 0)
-    seen, truth = condition.seen, condition.truth
-    assert (seen.contributor == 0).mean() == pytest.approx(0.35, abs=0.05)
-    assert set(seen.y[seen.contributor == 0]) == {0}
-    assert truth.y[seen.contributor == 0].any()
+    inputs, truth = condition.seen, condition.truth
+    assert (inputs.contributor == 0).mean() == pytest.approx(0.35, abs=0.05)
+    assert set(inputs.y[inputs.contributor == 0]) == {0}
+    assert truth.y[inputs.contributor == 0].any()
 
 
 def test_copies_are_near_rows_of_others_and_turned_round():
     condition = make_condition("sybil_dups", 0)
-    seen, truth = condition.seen, condition.truth
-    own = seen.contributor < 5
-    away = np.linalg.norm(seen.x[own][:, None] - seen.x[~own][None], axis=2)
+    inputs, truth = condition.seen, condition.truth
+    own = inputs.contributor < 5
+    away = np.linalg.norm(inputs.x[own][:, None] - inputs.x[~own][None], axis=2)
     assert away.min(axis=1).max() < 0.3
     assert len(np.unique(away.argmin(axis=1))) <= 10
-    assert (seen.y[own] == 1 - truth.y[own]).all()
+    assert (inputs.y[own] == 1 - truth.y[own]).all()
     x, y = truth.clean
-    np.testing.assert_array_equal(x[~own], seen.x[~own])
-    np.testing.assert_array_equal(y[~own], seen.y[~own])
+    np.testing.assert_array_equal(x[~own], inputs.x[~own])
+    np.testing.assert_array_equal(y[~own], inputs.y[~own])
 
 
 def test_the_backdoor_is_planted_by_one_and_tested_on_the_other_class():
     condition = make_condition("backdoor_1contrib", 0)
-    seen, truth = condition.seen, condition.truth
-    planted = seen.contributor == 0
+    inputs, truth = condition.seen, condition.truth
+    planted = inputs.contributor == 0
     assert planted.sum() == 40
-    assert (seen.x[planted][:, -2:] == 4).all()
-    assert (seen.y[planted] == 1).all()
+    assert (inputs.x[planted][:, -2:] == 4).all()
+    assert (inputs.y[planted] == 1).all()
     assert (truth.y[planted] == 0).all()
     assert (condition.truth.trigger.x[:, -2:] == 4).all()
     assert (len(condition.truth.trigger.x), condition.truth.trigger.target) == (
@@ -191,11 +197,13 @@ def test_the_backdoor_is_planted_by_one_and_tested_on_the_other_class():
 
 
 def test_a_site_where_a_measurement_means_the_opposite_is_told_by_a_feature():
-    seen = make_condition("minority_concept", 0).seen
-    elsewhere = seen.x[:, -1] == 1
-    assert set(seen.contributor[elsewhere]) == {0, 1}
-    usual, other = (np.corrcoef(seen.x[part, 0], seen.y[part])[0, 1] for part in (~elsewhere, elsewhere))
-    assert usual > 0.5
+    inputs = make_condition("minority_concept", 0).seen
+    elsewhere = inputs.x[:, -1] == 1
+    assert set(inputs.contributor[elsewhere]) == {0, 1}
+    typical, other = (
+        np.corrcoef(inputs.x[part, 0], inputs.y[part])[0, 1] for part in (~elsewhere, elsewhere)
+    )
+    assert typical > 0.5
     assert other < -0.5
 
 
@@ -213,12 +221,12 @@ def test_numbers_are_shifted_by_their_spread_and_tested_without_noise():
 
 def test_each_specialist_has_one_class_and_liars_call_it_the_next(real_data):
     condition = make_condition("specclass_30", 0)
-    seen, truth = condition.seen, condition.truth
-    assert (seen.contributor // 3 == truth.y).all()
+    inputs, truth = condition.seen, condition.truth
+    assert (inputs.contributor // 3 == truth.y).all()
     assert np.bincount(truth.y).tolist() == [120] * 7
     assert condition.bad.sum() == 6
     lied = truth.bad
-    assert (seen.y[lied] == (truth.y[lied] + 1) % 7).all()
+    assert (inputs.y[lied] == (truth.y[lied] + 1) % 7).all()
 
 
 def test_adult_by_its_categories(real_data):

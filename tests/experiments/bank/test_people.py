@@ -11,8 +11,8 @@ pytestmark = pytest.mark.slow
 
 def shares(condition):
     """Share of right labels of every contributor."""
-    seen, right = condition.seen, condition.seen.y == condition.truth.y
-    return np.bincount(seen.contributor, right) / np.bincount(seen.contributor)
+    inputs, right = condition.seen, condition.seen.y == condition.truth.y
+    return np.bincount(inputs.contributor, right) / np.bincount(inputs.contributor)
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def test_bad_is_only_who_is_far_below_the_others(name, seed):
 
 def test_everybody_has_a_skill_and_credentials_follow_it():
     condition = make_condition("beta_skill_crowd", 0)
-    right, seen = shares(condition), condition.seen
+    right, inputs = shares(condition), condition.seen
     assert right.std() > 0.05
-    reputation = np.array([seen.r[seen.contributor == code][0] for code in range(24)])
+    reputation = np.array([inputs.r[inputs.contributor == code][0] for code in range(24)])
     assert np.corrcoef(right, reputation)[0, 1] > 0.5
-    wrong = seen.y != condition.truth.y
-    assert set((seen.y - condition.truth.y)[wrong] % 4) == {1, 2, 3}
+    wrong = inputs.y != condition.truth.y
+    assert set((inputs.y - condition.truth.y)[wrong] % 4) == {1, 2, 3}
 
 
 def test_the_expert_is_right_and_the_others_share_a_misconception():
@@ -52,31 +52,31 @@ def test_the_expert_is_right_and_the_others_share_a_misconception():
 def test_the_machine_swaps_two_digits_and_nothing_else():
     condition = make_condition("llm60_confuses_pair", 0)
     machine = condition.seen.contributor == 0
-    said, right = condition.seen.y[machine], condition.truth.y[machine]
+    message, right = condition.seen.y[machine], condition.truth.y[machine]
     pair = np.isin(right, [4, 9])
     assert machine.mean() == pytest.approx(0.6, abs=0.06)
-    assert (said[~pair] == right[~pair]).all()
-    assert (said + right)[said != right].tolist() == [13] * int((said != right).sum())
-    assert (said != right)[pair].mean() == pytest.approx(0.65, abs=0.12)
+    assert (message[~pair] == right[~pair]).all()
+    assert (message + right)[message != right].tolist() == [13] * int((message != right).sum())
+    assert (message != right)[pair].mean() == pytest.approx(0.65, abs=0.12)
 
 
 def test_raters_are_a_step_off_and_v_goes_by_the_grade():
     condition = make_condition("ordinal_lenient_severe", 0)
-    seen, off = condition.seen, condition.seen.y - condition.truth.y
+    inputs, off = condition.seen, condition.seen.y - condition.truth.y
     assert np.abs(off).max() == 1
-    leaning = np.bincount(seen.contributor, off) / np.bincount(seen.contributor)
+    leaning = np.bincount(inputs.contributor, off) / np.bincount(inputs.contributor)
     assert leaning.min() < -0.1
     assert leaning.max() > 0.1
-    assert seen.v[seen.y == 2].mean() > seen.v[seen.y == 0].mean() + 0.3
+    assert inputs.v[inputs.y == 2].mean() > inputs.v[inputs.y == 0].mean() + 0.3
 
 
 def test_two_stop_looking_halfway_and_the_model_of_people_is_told_the_time(real_data):
     condition = make_condition("drift_lazy_second_half", 0)
-    seen, right = condition.seen, condition.seen.y == condition.truth.y
-    lazy = seen.contributor < 2
-    assert (np.diff(seen.age) < 0).all()
-    assert right[lazy & (seen.age >= 0.5)].mean() > 0.9
-    assert right[lazy & (seen.age < 0.5)].mean() == pytest.approx(0.25, abs=0.12)
+    inputs, right = condition.seen, condition.seen.y == condition.truth.y
+    lazy = inputs.contributor < 2
+    assert (np.diff(inputs.age) < 0).all()
+    assert right[lazy & (inputs.age >= 0.5)].mean() > 0.9
+    assert right[lazy & (inputs.age < 0.5)].mean() == pytest.approx(0.25, abs=0.12)
     assert right[~lazy].mean() > 0.9
     assert set(np.unique(condition.truth.y)) == set(np.unique(condition.truth.y_test)) == {0, 1, 2, 3}
 
@@ -111,23 +111,23 @@ def test_one_turns_every_case_of_a_class():
 
 def test_a_station_in_metres_per_second_and_one_on_a_mountain():
     condition = make_condition("reg_units", 0)
-    seen, wind = condition.seen, condition.truth.y
-    other = seen.contributor == 2
-    np.testing.assert_allclose(seen.y[other], 0.514 * wind[other])
-    np.testing.assert_array_equal(seen.y[~other], wind[~other])
-    mountain = wind[seen.contributor == 6].mean()
-    assert mountain > wind[seen.contributor != 6].mean() + 4
-    assert seen.numeric
+    inputs, wind = condition.seen, condition.truth.y
+    other = inputs.contributor == 2
+    np.testing.assert_allclose(inputs.y[other], 0.514 * wind[other])
+    np.testing.assert_array_equal(inputs.y[~other], wind[~other])
+    mountain = wind[inputs.contributor == 6].mean()
+    assert mountain > wind[inputs.contributor != 6].mean() + 4
+    assert inputs.numeric
 
 
 def test_functions_speak_where_they_know_and_one_says_the_opposite():
     condition = make_condition("weak_supervision_lf", 0)
-    seen, right = condition.seen, shares(condition)
+    inputs, right = condition.seen, shares(condition)
     for function in range(9):
-        said = seen.y[seen.contributor == function]
-        assert (max(said.mean(), 1 - said.mean()) > 0.9) == (function in ONE_SIDED)
+        message = inputs.y[inputs.contributor == function]
+        assert (max(message.mean(), 1 - message.mean()) > 0.9) == (function in ONE_SIDED)
         assert (right[function] > 0.6) == (function != INVERTED)
     assert right[INVERTED] < 0.35
-    pairs = set(zip(seen.item.tolist(), seen.contributor.tolist(), strict=True))
-    assert len(pairs) == len(seen.item)
-    assert len(np.unique(seen.item)) == seen.item.max() + 1
+    pairs = set(zip(inputs.item.tolist(), inputs.contributor.tolist(), strict=True))
+    assert len(pairs) == len(inputs.item)
+    assert len(np.unique(inputs.item)) == inputs.item.max() + 1

@@ -26,14 +26,14 @@ def test_every_name_has_something_that_runs_it():
 @pytest.mark.parametrize("name", PEERS)
 def test_needs_are_told_truthfully(name):
     """Systems declare the contributor ids, credentials, clean set or numbers that they receive."""
-    told = required_inputs(name)
+    known = required_inputs(name)
     if name in BOUNDS:
-        assert told == "the truth"
+        assert known == "the truth"
         return
-    assert "truth" not in told
+    assert "truth" not in known
     by_contributor = name in RULES or name in CONTRIBUTORS or name.endswith("contributors")
-    assert ("ids" in told) == by_contributor
-    assert ("v, r" in told) == name.startswith("ours")
+    assert ("ids" in known) == by_contributor
+    assert ("v, r" in known) == name.startswith("ours")
     no_root = (
         "EigenTrust",
         "spectral",
@@ -48,7 +48,7 @@ def test_needs_are_told_truthfully(name):
         "ours",
         "REC",
     )
-    assert ("clean set" in told) == (not name.startswith(no_root) and name != "FLTrust, own set")
+    assert ("clean set" in known) == (not name.startswith(no_root) and name != "FLTrust, own set")
 
 
 def test_recipes_say_what_they_need():

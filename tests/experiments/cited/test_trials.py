@@ -20,29 +20,29 @@ def setting(attack, **more):
 )
 def test_trials_are_repeatable_and_truth_is_apart(attack):
     case = make_trial(setting(attack), 0, 3)
-    seen, truth = case.seen, case.truth
+    inputs, truth = case.seen, case.truth
     again = make_trial(setting(attack), 0, 3).seen
-    assert (seen.x == again.x).all()
-    assert (seen.y == again.y).all()
+    assert (inputs.x == again.x).all()
+    assert (inputs.y == again.y).all()
     assert case.bad.sum() == 6
-    assert seen.malicious == 6
+    assert inputs.malicious == 6
     # Where everybody is confused, honest ones are wrong now and then.
     assert attack == "confused" or not truth.wrong[~truth.bad].any()
-    assert not case.bad[seen.trusted].any()
+    assert not case.bad[inputs.trusted].any()
     test = {row.tobytes() for row in truth.x_test}
-    assert not any(row.tobytes() in test for row in seen.root_x)
-    assert set(np.unique(seen.root_y)) == set(np.unique(truth.y_test))
+    assert not any(row.tobytes() in test for row in inputs.root_x)
+    assert set(np.unique(inputs.root_y)) == set(np.unique(truth.y_test))
 
 
 def test_free_riders_copy_or_make_up():
     case = make_trial(setting("copies"), 0, 3)
-    seen, truth = case.seen, case.truth
-    honest = {row.tobytes() for row in (*seen.x[~truth.bad], *seen.held_x)}
-    assert all(row.tobytes() in honest for row in seen.x[truth.bad])
+    inputs, truth = case.seen, case.truth
+    honest = {row.tobytes() for row in (*inputs.x[~truth.bad], *inputs.held_x)}
+    assert all(row.tobytes() in honest for row in inputs.x[truth.bad])
     assert not truth.wrong.any()
     case = make_trial(setting("made-up"), 0, 3)
-    seen, truth = case.seen, case.truth
-    assert (seen.noise_updates == case.bad).all()
+    inputs, truth = case.seen, case.truth
+    assert (inputs.noise_updates == case.bad).all()
 
 
 def test_sybils_are_more_than_systems_are_told():
@@ -56,48 +56,50 @@ def test_attacks_are_those_on_labels_and_three_more():
 
 def test_a_backdoor_is_a_pattern_with_a_label_in_rows_of_attackers_alone():
     case = make_trial(setting("backdoor"), 0, 3)
-    seen, truth = case.seen, case.truth
-    marked = (seen.x[:, -PATTERN:] == MARK).all(axis=1)
+    inputs, truth = case.seen, case.truth
+    marked = (inputs.x[:, -PATTERN:] == MARK).all(axis=1)
     assert marked.any()
     assert truth.bad[marked].all()
-    assert (seen.y[marked] == truth.trigger.target).all()
+    assert (inputs.y[marked] == truth.trigger.target).all()
     assert (truth.trigger.x[:, -PATTERN:] == MARK).all()
     # Rows that are tested for the backdoor are of the other classes.
-    assert len(truth.trigger.x) == (np.concatenate([truth.y_test, seen.root_y]) != truth.trigger.target).sum()
+    assert (
+        len(truth.trigger.x) == (np.concatenate([truth.y_test, inputs.root_y]) != truth.trigger.target).sum()
+    )
 
 
 @pytest.mark.parametrize("attack", ["flip", "copies", "made-up", "backdoor"])
 def test_without_bad_contributors_nothing_is_wrong_and_there_is_nobody_to_find(attack):
     case = make_trial(Setting(dataset="wine", attack=attack, contributors=10, bad=0.0), 0, 3)
-    seen, truth = case.seen, case.truth
+    inputs, truth = case.seen, case.truth
     assert not truth.wrong.any()
     assert not truth.bad.any()
-    assert seen.malicious == 0
+    assert inputs.malicious == 0
 
 
 @pytest.mark.parametrize("sybils", [1, 3])
 def test_the_validation_part_is_of_contributed_rows_and_leaves_everybody_some(sybils):
     case = make_trial(setting("flip", sybils=sybils), 0, 3)
-    seen, truth = case.seen, case.truth
-    whole = len(seen.y) + len(seen.held_y)
-    assert len(seen.held_y) == whole // HELD_OUT
-    assert np.bincount(seen.contributor).min() >= 1
-    assert len(truth.wrong) == len(seen.y) == len(seen.v)
-    assert len({row.tobytes() for row in (*seen.x, *seen.held_x)}) == whole
+    inputs, truth = case.seen, case.truth
+    whole = len(inputs.y) + len(inputs.held_y)
+    assert len(inputs.held_y) == whole // HELD_OUT
+    assert np.bincount(inputs.contributor).min() >= 1
+    assert len(truth.wrong) == len(inputs.y) == len(inputs.v)
+    assert len({row.tobytes() for row in (*inputs.x, *inputs.held_x)}) == whole
 
 
 def test_the_servers_set_is_small():
     case = make_trial(Setting(dataset="digits", attack="flip", contributors=10), 0, 3)
-    seen, truth = case.seen, case.truth
-    assert len(seen.root_y) == ROOT
-    assert len(seen.root_y) + len(truth.y_test) == 540
+    inputs, truth = case.seen, case.truth
+    assert len(inputs.root_y) == ROOT
+    assert len(inputs.root_y) + len(truth.y_test) == 540
 
 
 def test_means_of_rows_by_contributor_by_hand():
-    seen = make_trial(setting("flip"), 0, 3).seen
-    values = np.arange(len(seen.y), dtype=float)
-    slow = [values[seen.contributor == client].mean() for client in range(seen.clients)]
-    assert seen.mean(values) == pytest.approx(slow)
+    inputs = make_trial(setting("flip"), 0, 3).seen
+    values = np.arange(len(inputs.y), dtype=float)
+    slow = [values[inputs.contributor == client].mean() for client in range(inputs.clients)]
+    assert inputs.mean(values) == pytest.approx(slow)
 
 
 def test_attacks_on_numbers_are_not_on_classes():

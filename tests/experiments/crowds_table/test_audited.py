@@ -14,10 +14,10 @@ def test_the_consensus_and_the_verdicts_are_in_the_order_of_the_codes(ordinal):
     truth = np.arange(120) % 3
     labels = np.tile(truth[:, None], 12)
     labels[:, 2] = rng.integers(0, 3, 120)
-    found = audit_crowd(crowd_of(labels, truth, 3), ordinal=ordinal)
-    assert found.consensus.tolist() == truth.tolist()
-    assert found.p_consensus.min() > 0.9
-    assert found.verdict[2] == "no better than guessing"
-    assert np.delete(found.verdict, 2).tolist() == ["reliable"] * 11
-    assert found.accuracy.argmin() == 2
-    assert ((found.low <= found.accuracy) & (found.accuracy <= found.high)).all()
+    result = audit_crowd(crowd_of(labels, truth, 3), ordinal=ordinal)
+    assert result.consensus.tolist() == truth.tolist()
+    assert result.p_consensus.min() > 0.9
+    assert result.verdict[2] == "no better than guessing"
+    assert np.delete(result.verdict, 2).tolist() == ["reliable"] * 11
+    assert result.accuracy.argmin() == 2
+    assert ((result.low <= result.accuracy) & (result.accuracy <= result.high)).all()

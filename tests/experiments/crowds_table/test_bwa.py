@@ -10,8 +10,8 @@ from experiments.crowds_table.read import Crowd
 def test_bwa_by_hand():
     """Each of three contributors errs once: all precisions are equal, and votes are a fixed point."""
     labels = np.ones((3, 3), dtype=int) - np.eye(3, dtype=int)
-    found = fit_bwa(crowd_of(labels, [1, 1, 1]))
-    np.testing.assert_allclose(found, [[1 / 3, 2 / 3]] * 3)
+    result = fit_bwa(crowd_of(labels, [1, 1, 1]))
+    np.testing.assert_allclose(result, [[1 / 3, 2 / 3]] * 3)
 
 
 def test_bwa_counts_a_repeated_pair_once():

@@ -92,10 +92,10 @@ def test_an_odd_folder_is_one_sentence(files, says, tmp_path, monkeypatch, capsy
     for name, text in files.items():
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     assert typed(monkeypatch, tmp_path, "--out", tmp_path / "page.md") == 2
-    said = capsys.readouterr().err
-    assert says in said
-    assert said.startswith("error: ")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert says in message
+    assert message.startswith("error: ")
+    assert message.count("\n") == 1
     assert not (tmp_path / "page.md").exists()
 
 

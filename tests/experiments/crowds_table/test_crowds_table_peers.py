@@ -23,9 +23,9 @@ def correlated():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 600)
     apparent = np.where((truth == 1) & (rng.random(600) < 0.3), 0, truth)
-    seen = np.column_stack([apparent] * 4 + [truth] * 6)
+    inputs = np.column_stack([apparent] * 4 + [truth] * 6)
     right = rng.random((600, 10)) < np.repeat([0.97, 0.85], [4, 6])
-    return crowd_of(np.where(right, seen, 1 - seen), truth)
+    return crowd_of(np.where(right, inputs, 1 - inputs), truth)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_published_accuracy_is_reached(method):
     if place is None:
         pytest.skip("the crowds are not in the folder named by ANML_DATA")
     published = {name: known["published"] for name, known in known_sets().items() if "published" in known}
-    found = {
+    result = {
         crowd.name: 100 * accuracy(method, crowd)
         for crowd in read_crowds(place.parent)
         if crowd.name in published
     }
-    assert found == pytest.approx({name: published[name][method] for name in found}, abs=0.006)
+    assert result == pytest.approx({name: published[name][method] for name in result}, abs=0.006)

@@ -48,16 +48,16 @@ def test_the_bound_rises_and_stays_below_the_log_evidence(seed):
 
 
 def test_ibcc_is_a_fixed_point_of_the_updates_written_as_loops(one_coin):
-    found = variational.fit_ibcc(one_coin)
+    result = variational.fit_ibcc(one_coin)
     people = range(one_coin.n_contributors)
     counts = {(j, k, y): 4.0 if k == y else 1.0 for j in people for k in range(2) for y in range(2)}
     rows = list(zip(one_coin.item, one_coin.contributor, one_coin.label, strict=True))
     for i, j, y in rows:
         for k in range(2):
-            counts[j, k, y] += found[i, k]
-    log_z = np.tile(digamma(1 + found.sum(axis=0)), (one_coin.n_items, 1))
+            counts[j, k, y] += result[i, k]
+    log_z = np.tile(digamma(1 + result.sum(axis=0)), (one_coin.n_items, 1))
     for i, j, y in rows:
         for k in range(2):
             log_z[i, k] += digamma(counts[j, k, y]) - digamma(counts[j, k, 0] + counts[j, k, 1])
     z = np.exp(log_z)
-    np.testing.assert_allclose(z / z.sum(axis=1, keepdims=True), found, atol=2 * variational.TOLERANCE)
+    np.testing.assert_allclose(z / z.sum(axis=1, keepdims=True), result, atol=2 * variational.TOLERANCE)

@@ -31,15 +31,15 @@ def test_the_kind_runs_and_measures_these():
 
 
 def test_groups_are_as_described():
-    case, who, when = fairness._labels(np.random.default_rng(0))
+    case, contributor, when = fairness._labels(np.random.default_rng(0))
     y, right = case.seen.y, case.right
     assert case.seen.x.shape == (len(y), 64)
     for name, group in GROUPS.items():
-        mine = np.isin(who, of_group(name))
+        mine = np.isin(contributor, of_group(name))
         assert set(when[mine]) == set(range(group.joined, N_ROUNDS))
         assert mine.sum() == group.people * group.labels * (N_ROUNDS - group.joined)
         assert right[mine].mean() == pytest.approx(group.right, abs=0.12)
-    own = np.isin(who, of_group("class"))
+    own = np.isin(contributor, of_group("class"))
     assert (y[own & right] == RARE).all()
     assert (y[~own & right] == RARE).mean() < 0.03
 
@@ -56,9 +56,11 @@ def found(p_correct: np.ndarray, verdict: list[str]):
 
 def shares(way: str, p_correct: list[float], verdict: list[str]) -> np.ndarray:
     """Of the first, established people."""
-    who, now = np.arange(len(p_correct)), np.ones(len(p_correct), dtype=bool)
-    told = found(np.array(p_correct), verdict)
-    return fairness._shared(SHARING_RULES[way], told, who, now, np.full(PEOPLE, 0.5))[1][: len(p_correct)]
+    contributor, now = np.arange(len(p_correct)), np.ones(len(p_correct), dtype=bool)
+    known = found(np.array(p_correct), verdict)
+    return fairness._shared(SHARING_RULES[way], known, contributor, now, np.full(PEOPLE, 0.5))[1][
+        : len(p_correct)
+    ]
 
 
 def test_the_pool_is_shared_by_the_rules_of_settlement():
@@ -102,12 +104,12 @@ def test_measures_by_hand():
 def test_one_assessment_a_round_serves_all_ways_and_all_groups(monkeypatch):
     asked = []
 
-    def once(seen):
-        asked.append(len(seen.y))
-        people = SimpleNamespace(verdict=[RELIABLE] * len(seen.rows))
-        told = found(np.full(len(seen.y), 0.9), people.verdict)
-        told.belief.contributors = people
-        return told
+    def once(inputs):
+        asked.append(len(inputs.y))
+        people = SimpleNamespace(verdict=[RELIABLE] * len(inputs.rows))
+        known = found(np.full(len(inputs.y), 0.9), people.verdict)
+        known.belief.contributors = people
+        return known
 
     monkeypatch.setattr(fairness, "run_assessment", once)
     fairness.simulate.cache_clear()

@@ -22,10 +22,10 @@ pytestmark = pytest.mark.slow
 
 
 def test_turncoats_are_found_by_who_looks_and_not_by_who_does_not():
-    found = {rule: simulate("turncoats", rule, 0, 0) for rule in ("as given", "ledger", "Kang")}
-    assert found["as given"]["found"] == 25
-    assert found["Kang"]["found"] < found["as given"]["found"]
-    assert found["ledger"]["harm"] < found["as given"]["harm"]
+    result = {rule: simulate("turncoats", rule, 0, 0) for rule in ("as given", "ledger", "Kang")}
+    assert result["as given"]["found"] == 25
+    assert result["Kang"]["found"] < result["as given"]["found"]
+    assert result["ledger"]["harm"] < result["as given"]["harm"]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -81,9 +81,9 @@ def test_measures_by_hand():
     good, bad = account(), account(lambda number: 0.2, changed=True, good=False)
     for made, r in ((good, 1.0), (bad, 0.5)):
         made.r = dict.fromkeys(range(N_ROUNDS), r)
-    found = _measures([good, bad], [10.0] * N_ROUNDS, [20.0] * N_ROUNDS)
-    assert set(MEASURES["longitudinal"]) - set(found) == {"start"}
-    assert (found["error"], found["harm"], found["honest_low"]) == (10, 20, 0)
-    assert found["paid_bad"] == pytest.approx(100 / 3)
+    result = _measures([good, bad], [10.0] * N_ROUNDS, [20.0] * N_ROUNDS)
+    assert set(MEASURES["longitudinal"]) - set(result) == {"start"}
+    assert (result["error"], result["harm"], result["honest_low"]) == (10, 20, 0)
+    assert result["paid_bad"] == pytest.approx(100 / 3)
     # 1 of 1 and 0.5 of 0.2: off by 0 and by 0.3.
-    assert found["off"] == pytest.approx(0.15)
+    assert result["off"] == pytest.approx(0.15)

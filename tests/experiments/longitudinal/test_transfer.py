@@ -40,9 +40,11 @@ def test_a_record_that_says_nothing_is_worth_little():
 
 
 def test_full_transfer_misleads_where_skills_are_opposed_and_learned_does_not():
-    found = simulate(-0.5, TRANSFER_RULES, 7, 0)
-    assert found["full"]["off"] > found["none"]["off"] > found["learned"]["off"] > found["known"]["off"] == 0
-    assert found["full"]["ranks"] < 0 < found["learned"]["ranks"] < found["known"]["ranks"]
+    result = simulate(-0.5, TRANSFER_RULES, 7, 0)
+    assert (
+        result["full"]["off"] > result["none"]["off"] > result["learned"]["off"] > result["known"]["off"] == 0
+    )
+    assert result["full"]["ranks"] < 0 < result["learned"]["ranks"] < result["known"]["ranks"]
 
 
 def test_a_row_is_a_simulation_at_its_correlation():

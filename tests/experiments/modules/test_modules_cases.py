@@ -74,10 +74,10 @@ def test_shapes_credentials_and_the_test_part(name):
 @pytest.mark.parametrize("name", [name for name in CASES if name.endswith("alike")])
 def test_alike_is_the_class_that_looks_alike(name):
     case = make_case(name, 0)
-    alike = SETS[name.split("-")[0]].alike
-    assert (case.seen.y[case.wrong] == alike[case.truth.y[case.wrong]]).all()
-    assert (alike[alike] == np.arange(len(alike))).all()
-    assert (alike != np.arange(len(alike))).all()
+    similar = SETS[name.split("-")[0]].alike
+    assert (case.seen.y[case.wrong] == similar[case.truth.y[case.wrong]]).all()
+    assert (similar[similar] == np.arange(len(similar))).all()
+    assert (similar != np.arange(len(similar))).all()
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name.endswith("shift")])

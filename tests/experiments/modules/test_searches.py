@@ -36,35 +36,35 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("found", SEARCHES.values(), ids=SEARCHES)
+@pytest.mark.parametrize("result", SEARCHES.values(), ids=SEARCHES)
 class TestEverySearch:
-    def test_points_far_out_score_highest(self, found):
-        assert (found(cloud()) > 0).all()
-        assert set(np.argsort(-found(cloud()))[:8]) <= set(range(10))
+    def test_points_far_out_score_highest(self, result):
+        assert (result(cloud()) > 0).all()
+        assert set(np.argsort(-result(cloud()))[:8]) <= set(range(10))
 
-    def test_ranks_are_nearly_those_of_all_pairs(self, found):
-        assert spearmanr(found(cloud()), slow(cloud(), 10)).statistic > 0.8
+    def test_ranks_are_nearly_those_of_all_pairs(self, result):
+        assert spearmanr(result(cloud()), slow(cloud(), 10)).statistic > 0.8
 
-    def test_no_search_finds_a_nearer_neighbour_than_there_is(self, found):
-        assert (found(cloud(), 5) >= slow(cloud(), 5) - 1e-9).all()
+    def test_no_search_finds_a_nearer_neighbour_than_there_is(self, result):
+        assert (result(cloud(), 5) >= slow(cloud(), 5) - 1e-9).all()
 
-    def test_the_same_seed_gives_the_same_scores(self, found):
-        np.testing.assert_array_equal(found(cloud(), seed=3), found(cloud(), seed=3))
+    def test_the_same_seed_gives_the_same_scores(self, result):
+        np.testing.assert_array_equal(result(cloud(), seed=3), result(cloud(), seed=3))
 
-    def test_scale_enters_squared_and_a_shift_does_not(self, found):
+    def test_scale_enters_squared_and_a_shift_does_not(self, result):
         points = cloud(120)
-        np.testing.assert_allclose(found(3 * points), 9 * found(points), rtol=1e-9)
-        np.testing.assert_allclose(found(points + 5), found(points), rtol=1e-6)
+        np.testing.assert_allclose(result(3 * points), 9 * result(points), rtol=1e-9)
+        np.testing.assert_allclose(result(points + 5), result(points), rtol=1e-6)
 
     @pytest.mark.parametrize("n", [5, 80])
-    def test_equal_points_score_zero(self, found, n):
-        np.testing.assert_allclose(found(np.ones((n, 3)), k=3), 0, atol=1e-9)
+    def test_equal_points_score_zero(self, result, n):
+        np.testing.assert_allclose(result(np.ones((n, 3)), k=3), 0, atol=1e-9)
 
 
 def test_one_minibatch_or_all_cells_are_all_samples():
     points = cloud(200)
-    for found in (minibatch_scores(as_factors(points), 10, 200), cell_scores(as_factors(points), 10, 1_000)):
-        np.testing.assert_allclose(found, slow(points, 10), rtol=1e-9)
+    for each in (minibatch_scores(as_factors(points), 10, 200), cell_scores(as_factors(points), 10, 1_000)):
+        np.testing.assert_allclose(each, slow(points, 10), rtol=1e-9)
 
 
 def test_more_cells_come_nearer():

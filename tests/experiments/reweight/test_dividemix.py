@@ -21,9 +21,9 @@ def blobs():
 def test_p_correct_separates_two_heaps():
     rng = np.random.default_rng(0)
     losses = np.concatenate([rng.normal(0.1, 0.02, 80), rng.normal(2.0, 0.1, 20)])[None]
-    found = p_correct(losses, 0)[0]
-    assert (found[:80] > 0.9).all()
-    assert (found[80:] < 0.1).all()
+    result = p_correct(losses, 0)[0]
+    assert (result[:80] > 0.9).all()
+    assert (result[80:] < 0.1).all()
     assert p_correct(np.ones((1, 5)), 0).tolist() == [[1.0] * 5]
 
 
@@ -31,10 +31,10 @@ def test_p_correct_separates_two_heaps():
 def test_sharpened_targets_stay_distributions_and_keep_their_order(values):
     p = torch.tensor(values, dtype=torch.float64)
     p = p / p.sum()
-    found = _sharpen(p)
-    assert float(found.sum()) == pytest.approx(1)
-    assert float(found.max()) >= float(p.max()) - 1e-9
-    assert (found.argsort(stable=True) == p.argsort(stable=True)).all()
+    result = _sharpen(p)
+    assert float(result.sum()) == pytest.approx(1)
+    assert float(result.max()) >= float(p.max()) - 1e-9
+    assert (result.argsort(stable=True) == p.argsort(stable=True)).all()
 
 
 def test_sharpening_by_hand():

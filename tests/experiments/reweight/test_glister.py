@@ -42,8 +42,8 @@ def test_as_many_rows_are_chosen_as_asked_for_and_none_twice(size, blobs):
 
 @pytest.mark.parametrize("keep", [0.25, 0.75])
 def test_the_share_that_is_kept_is_the_one_asked_for(keep, blobs):
-    found = glister(blobs[0], blobs[1], blobs[4], blobs[5], 3, keep, PLAN)
-    assert found.weights.mean() == pytest.approx(keep, abs=0.01)
+    result = glister(blobs[0], blobs[1], blobs[4], blobs[5], 3, keep, PLAN)
+    assert result.weights.mean() == pytest.approx(keep, abs=0.01)
 
 
 @pytest.mark.parametrize("keep", [0.0, 1.5])

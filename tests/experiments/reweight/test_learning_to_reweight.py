@@ -20,16 +20,16 @@ def blobs():
 
 def test_weights_are_those_of_a_look_ahead_step(blobs):
     """minus d(clean loss)/d(weight of a sample) after one step from weights of zero, by autograd."""
-    some = check_training_data("data", blobs[0][:6], blobs[1][:6], 3)
+    subset = check_training_data("data", blobs[0][:6], blobs[1][:6], 3)
     clean = check_training_data("data", blobs[4], blobs[5], 3)
     networks = initialise(LayerWidths(4, (5,), 3), [1])
-    each, flat = loss(networks, some.x, some.y)
+    each, flat = loss(networks, subset.x, subset.y)
     gradients = [torch.autograd.grad(one, flat, retain_graph=True)[0] for one in each]
     weights = torch.zeros(6, requires_grad=True)
     moved = networks.flat - sum(w * g for w, g in zip(weights, gradients, strict=True))
     ahead = outputs(networks.shape, moved, clean.x)
     torch.nn.functional.cross_entropy(ahead, clean.y).backward()
-    assert agreement(networks, some, clean, 3).numpy() == pytest.approx(-weights.grad.numpy(), abs=1e-5)
+    assert agreement(networks, subset, clean, 3).numpy() == pytest.approx(-weights.grad.numpy(), abs=1e-5)
 
 
 PLAN = Schedule(hidden=(8,), epochs=6, batch=40, lr=1e-2)
@@ -44,15 +44,15 @@ def test_a_copy_of_clean_data_agrees_and_its_opposite_does_not(blobs):
 
 
 def test_each_sample_is_judged_by_itself(blobs):
-    some, clean = (
+    subset, clean = (
         check_training_data("data", blobs[0][:9], blobs[1][:9], 3),
         check_training_data("data", blobs[4], blobs[5], 3),
     )
     networks = initialise(LayerWidths(4, (5,), 3), [1])
-    whole = agreement(networks, some, clean, 3)
+    whole = agreement(networks, subset, clean, 3)
     alone = torch.cat(
         [
-            agreement(networks, TensorData(some.x[at : at + 1], some.y[at : at + 1]), clean, 3)
+            agreement(networks, TensorData(subset.x[at : at + 1], subset.y[at : at + 1]), clean, 3)
             for at in range(9)
         ]
     )
@@ -60,9 +60,9 @@ def test_each_sample_is_judged_by_itself(blobs):
 
 
 def test_samples_that_disagree_weigh_nothing(blobs):
-    found = learning_to_reweight(blobs[0], blobs[1], blobs[4], blobs[5], 3, PLAN)
-    assert (found.weights == 0).any()
-    assert found.weights.max() == 1
+    result = learning_to_reweight(blobs[0], blobs[1], blobs[4], blobs[5], 3, PLAN)
+    assert (result.weights == 0).any()
+    assert result.weights.max() == 1
 
 
 def test_clean_data_is_checked_as_rows_are(blobs):

@@ -30,18 +30,18 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_wrong_labels_weigh_less_and_the_same_seed_gives_the_same(way, blobs):
-    found = way(blobs, PLAN)
-    assert found.weights.shape == (240,)
-    assert ((found.weights >= 0) & (found.weights <= 1)).all()
-    assert found.weights[blobs[3]].mean() < 0.6 * found.weights[~blobs[3]].mean()
-    assert (found.predict(blobs[0]) == blobs[2]).mean() > 0.9
+    result = way(blobs, PLAN)
+    assert result.weights.shape == (240,)
+    assert ((result.weights >= 0) & (result.weights <= 1)).all()
+    assert result.weights[blobs[3]].mean() < 0.6 * result.weights[~blobs[3]].mean()
+    assert (result.predict(blobs[0]) == blobs[2]).mean() > 0.9
     again = way(blobs, PLAN)
-    assert (again.weights == found.weights).all()
+    assert (again.weights == result.weights).all()
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda b: (b[0][:0], b[1][:0], *b[2:]), "rows of features with one class each"),
         (lambda b: (np.full_like(b[0], np.nan), *b[1:]), "missing or infinite"),
@@ -49,6 +49,6 @@ def test_wrong_labels_weigh_less_and_the_same_seed_gives_the_same(way, blobs):
         (lambda b: (b[0], b[1][:5], *b[2:]), "rows of features with one class each"),
     ],
 )
-def test_bad_rows_are_one_sentence(way, change, said, blobs):
-    with pytest.raises(InputError, match=said):
+def test_bad_rows_are_one_sentence(way, change, message, blobs):
+    with pytest.raises(InputError, match=message):
         way(change(blobs), PLAN)

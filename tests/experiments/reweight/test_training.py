@@ -82,8 +82,8 @@ class TestGradient:
         networks = initialise(LayerWidths(4, (5,), 3), [0])
         target, weight = one_hot(rows.y, 3)[None], torch.ones(1, 8)
         weight[0, 4:] = 0
-        some = gradient_of(networks, rows.x[:4], target[:, :4], torch.ones(1, 4))
-        torch.testing.assert_close(gradient_of(networks, rows.x, target, weight), some)
+        subset = gradient_of(networks, rows.x[:4], target[:, :4], torch.ones(1, 4))
+        torch.testing.assert_close(gradient_of(networks, rows.x, target, weight), subset)
 
 
 def test_steps_are_those_of_torchs_adam(blobs):
@@ -127,7 +127,7 @@ def test_several_networks_vote_by_their_mean_probability():
 def test_losses_of_each_network_and_row(blobs):
     rows = check_training_data("data", blobs[0][:6], blobs[1][:6], 3)
     networks = setup_training(*blobs[:2], 3, plan(), 2)[2]
-    found = loss_of(networks, rows)
-    assert found.shape == (2, 6)
+    result = loss_of(networks, rows)
+    assert result.shape == (2, 6)
     each, _ = loss(networks.pick([0]), rows.x, rows.y)
-    np.testing.assert_allclose(found[0], each.detach(), rtol=1e-5)
+    np.testing.assert_allclose(result[0], each.detach(), rtol=1e-5)

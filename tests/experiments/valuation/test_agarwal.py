@@ -21,8 +21,8 @@ def test_shares_by_hand():
 @given(st.integers(1, 6), st.floats(0.1, 5))
 def test_copies_share_no_more_than_the_original_had(copies, worth):
     """With ln 2 each copy halves all of them: n copies have n / 2^(n - 1) of the whole."""
-    found = robust_shares(np.full(copies, worth / copies), np.ones((copies, copies)))
-    assert found.sum() == pytest.approx(worth / 2 ** (copies - 1))
+    result = robust_shares(np.full(copies, worth / copies), np.ones((copies, copies)))
+    assert result.sum() == pytest.approx(worth / 2 ** (copies - 1))
 
 
 def test_nobody_alike_loses_nothing_and_strength_is_the_readers():
@@ -44,12 +44,12 @@ def test_bad_arguments_are_named(call, says):
 def test_a_copy_with_a_little_noise_is_still_a_copy_and_another_label_is_not():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 3))
-    who = np.repeat([0, 1, 2], [20, 20, 20])
+    contributor = np.repeat([0, 1, 2], [20, 20, 20])
     noisy = np.concatenate([x, x[:20] + 1e-4 * rng.normal(size=(20, 3))])
-    like = shared_rows(noisy, np.zeros(60), who)
+    like = shared_rows(noisy, np.zeros(60), contributor)
     assert like.diagonal().tolist() == [1.0, 1.0, 1.0]
     assert (like[0, 2], like[2, 0], like[0, 1]) == (1.0, 1.0, 0.0)
-    other = shared_rows(noisy, np.repeat([0, 0, 1], 20), who)
+    other = shared_rows(noisy, np.repeat([0, 0, 1], 20), contributor)
     assert other[0, 2] == 0
 
 
@@ -66,8 +66,8 @@ def test_to_bid_what_it_is_worth_is_best(worth, price, bid, power):
     def gain(quality):
         return quality**power
 
-    def kept(said):
-        return worth * gain(min(said / price, 1.0)) - myerson_payment(said, price, gain)
+    def kept(message):
+        return worth * gain(min(message / price, 1.0)) - myerson_payment(message, price, gain)
 
     assert kept(worth) >= kept(bid) - 1e-3 * worth
     assert myerson_payment(bid, price, gain) >= -1e-3

@@ -30,9 +30,9 @@ def test_a_line_by_hand():
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_planted_is_found_and_hardly_anything_else(find, seed):
     x, y, bad = planted(seed)
-    found = find(x, y) <= 0
-    assert found[bad].all()
-    assert found[~bad].mean() < 0.02
+    result = find(x, y) <= 0
+    assert result[bad].all()
+    assert result[~bad].mean() < 0.02
 
 
 @pytest.mark.parametrize("find", BOTH)
@@ -45,8 +45,8 @@ def test_where_nothing_is_planted_hardly_anything_is_found(find):
 def test_the_order_of_rows_and_a_shift_leave_no_trace(seed):
     x, y, _ = planted(seed)
     order = np.random.default_rng(seed).permutation(len(y))
-    found = spectral_signatures(x, y)
-    assert spectral_signatures(x[order] + 7.0, y[order]) == pytest.approx(found[order], abs=1e-6)
+    result = spectral_signatures(x, y)
+    assert spectral_signatures(x[order] + 7.0, y[order]) == pytest.approx(result[order], abs=1e-6)
 
 
 @pytest.mark.parametrize("find", BOTH)
@@ -63,12 +63,12 @@ def test_bad_input_is_one_sentence(find, features):
 
 def test_poison_that_outnumbers_the_honest_rows_of_its_class_is_that_of_fewer_contributors():
     x, y, bad = planted(0, share=0.7)
-    who = np.where(bad, np.arange(400) % 3, 3 + np.arange(400) % 7)
+    contributor = np.where(bad, np.arange(400) % 3, 3 + np.arange(400) % 7)
     # By rows alone the honest are the smaller part; by who holds them they are not.
     assert not (activation_clusters(x, y) <= 0)[bad].any()
-    found = activation_clusters(x, y, who) <= 0
-    assert found[bad].all()
-    assert not found[~bad].any()
+    result = activation_clusters(x, y, contributor) <= 0
+    assert result[bad].all()
+    assert not result[~bad].any()
 
 
 def test_a_cluster_that_most_contributors_hold_is_no_backdoor():

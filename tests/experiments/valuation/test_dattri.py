@@ -83,8 +83,8 @@ def test_trak_as_dattri(fitted):
         return -nn.functional.cross_entropy(outputs, y.unsqueeze(0))
 
     def margin(params, data):
-        found = log_p(params, data)
-        return found - torch.log(1 - torch.exp(found))
+        result = log_p(params, data)
+        return result - torch.log(1 - torch.exp(result))
 
     task = AttributionTask(loss_func=margin, model=fitted.model, checkpoints=[fitted.model.state_dict()])
     # A projection to as many numbers as there are parameters changes nothing.
@@ -102,10 +102,10 @@ def test_trak_as_dattri(fitted):
 
 
 def _margins(fitted):
-    found = []
+    results = []
     for x, y in ((fitted.x, fitted.y), (fitted.aim_x, fitted.aim_y)):
         gradient, p = fitted.gradients(x, y)
         right = p[np.arange(len(p)), y.numpy()]
-        found += [(-gradient / (1 - right)[:, None])[None], (1 - right)[None]]
-    features, doubt, aims, _ = found
+        results += [(-gradient / (1 - right)[:, None])[None], (1 - right)[None]]
+    features, doubt, aims, _ = results
     return features, doubt, aims

@@ -25,9 +25,9 @@ def test_influence_is_leaving_one_out_of_a_ridge_regression():
     full = fit(np.arange(2_000))
     each = (x @ full - y)[:, None] * x
     target = ((held @ full - wanted)[:, None] * held).mean(axis=0)
-    found = influence(each, x.T @ x / 2_000, target, damping=0.0)
+    result = influence(each, x.T @ x / 2_000, target, damping=0.0)
     left_out = [loss(fit(np.delete(np.arange(2_000), i))) - loss(full) for i in range(100)]
-    assert found[:100] == pytest.approx(np.array(left_out), rel=0.05, abs=1e-6)
+    assert result[:100] == pytest.approx(np.array(left_out), rel=0.05, abs=1e-6)
 
 
 @settings(max_examples=20)
@@ -51,9 +51,9 @@ def test_another_basis_of_parameters_changes_nothing(seed):
 
 
 def test_helping_and_harming_are_opposite_signs():
-    found = influence([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], np.eye(2), [1.0, 0.0])
-    assert found[0] == -found[1] > 0
-    assert found[2] == 0
+    result = influence([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], np.eye(2), [1.0, 0.0])
+    assert result[0] == -result[1] > 0
+    assert result[2] == 0
 
 
 @pytest.mark.parametrize("damping", [-0.1, np.inf])

@@ -23,9 +23,9 @@ events = st.lists(st.floats(0, 20), min_size=1, max_size=6)
 @given(events, events, st.floats(0, 1))
 def test_an_opinion_is_shared_out_whole(good, bad, unsure):
     n = min(len(good), len(bad))
-    found = opinion(good[:n], bad[:n], unsure)
-    assert found.belief + found.disbelief + found.uncertainty == pytest.approx(np.ones(n))
-    assert all((part >= 0).all() for part in found)
+    result = opinion(good[:n], bad[:n], unsure)
+    assert result.belief + result.disbelief + result.uncertainty == pytest.approx(np.ones(n))
+    assert all((part >= 0).all() for part in result)
 
 
 @given(st.integers(0, 99))
@@ -65,26 +65,26 @@ def test_bad_arguments_are_named(call, says):
 
 def test_a_recommendation_by_hand():
     """Own (0.4, 0.4, 0.2), told (0.8, 0, 0.2): doubt 0.04 / 0.36; belief (0.08 + 0.16) / 0.36."""
-    own, told = (Opinion(*np.array(parts)[:, None]) for parts in ([0.4, 0.4, 0.2], [0.8, 0.0, 0.2]))
-    found = combine_opinions(own, [told], [1.0])
-    assert [float(part[0]) for part in found] == pytest.approx([0.24 / 0.36, 0.08 / 0.36, 0.04 / 0.36])
+    own, known = (Opinion(*np.array(parts)[:, None]) for parts in ([0.4, 0.4, 0.2], [0.8, 0.0, 0.2]))
+    result = combine_opinions(own, [known], [1.0])
+    assert [float(part[0]) for part in result] == pytest.approx([0.24 / 0.36, 0.08 / 0.36, 0.04 / 0.36])
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=5))
 def test_joined_opinions_are_opinions_and_never_less_sure(events):
     good, bad = np.array(events, dtype=float).T
     own, *others = (opinion([g], [b], 0.2) for g, b in zip(good, bad, strict=True))
-    found = combine_opinions(own, others, np.ones(len(others)))
-    assert float(sum(part[0] for part in found)) == pytest.approx(1)
-    assert float(found.uncertainty[0]) <= float(own.uncertainty[0]) + 1e-12
-    assert all(float(part[0]) >= -1e-12 for part in found)
+    result = combine_opinions(own, others, np.ones(len(others)))
+    assert float(sum(part[0] for part in result)) == pytest.approx(1)
+    assert float(result.uncertainty[0]) <= float(own.uncertainty[0]) + 1e-12
+    assert all(float(part[0]) >= -1e-12 for part in result)
 
 
 def test_a_contract_by_hand():
     """Burdens 1 / 1 - 0.5 / 2 = 0.75 and 0.5 / 2 = 0.25: efforts 4 * 0.5 / (2 * 0.75), and 4."""
-    found = contract([1.0, 2.0], [0.5, 0.5], worth=4.0)
-    assert found.effort == pytest.approx([4 / 3, 4])
-    assert found.reward == pytest.approx([16 / 9, 16 / 9 + (16 - 16 / 9) / 2])
+    result = contract([1.0, 2.0], [0.5, 0.5], worth=4.0)
+    assert result.effort == pytest.approx([4 / 3, 4])
+    assert result.reward == pytest.approx([16 / 9, 16 / 9 + (16 - 16 / 9) / 2])
 
 
 @given(

@@ -12,8 +12,8 @@ from experiments.valuation.knn_shapley import knn_shapley
 
 def test_three_rows_by_hand():
     """Nearest to farthest: right, wrong, right; k = 1. s3 = 1/3, s2 = 1/3 - 1/2, s1 = s2 + 1."""
-    found = knn_shapley([[0.0], [1.0], [2.0]], [1, 0, 1], [[0.0]], [1], k=1)
-    assert found == pytest.approx([5 / 6, -1 / 6, 1 / 3])
+    result = knn_shapley([[0.0], [1.0], [2.0]], [1, 0, 1], [[0.0]], [1], k=1)
+    assert result == pytest.approx([5 / 6, -1 / 6, 1 / 3])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9))
@@ -27,14 +27,14 @@ def test_it_is_the_shapley_value_of_its_game(seed, k):
     )
 
     def worth(coalitions):
-        found = []
-        for some in coalitions:
-            rows = np.flatnonzero(some)
+        results = []
+        for subset in coalitions:
+            rows = np.flatnonzero(subset)
             order = [rows[np.argsort(np.square(x[rows] - each).sum(axis=1))][:k] for each in at]
-            found.append(
+            results.append(
                 np.mean([(y[near] == label).sum() / k for near, label in zip(order, aim, strict=True)])
             )
-        return np.array(found)
+        return np.array(results)
 
     assert knn_shapley(x, y, at, aim, k) == pytest.approx(shapley(worth, 7).value, abs=1e-12)
 
@@ -47,10 +47,10 @@ def test_the_order_of_rows_leaves_no_trace_and_values_sum_to_the_worth_of_all():
         rng.normal(size=(9, 3)),
         rng.integers(0, 2, 9),
     )
-    found, order = knn_shapley(x, y, at, aim), rng.permutation(50)
-    assert knn_shapley(x[order], y[order], at, aim) == pytest.approx(found[order])
+    result, order = knn_shapley(x, y, at, aim), rng.permutation(50)
+    assert knn_shapley(x[order], y[order], at, aim) == pytest.approx(result[order])
     nearest = np.argsort(np.square(at[:, None] - x).sum(axis=2), axis=1)[:, :5]
-    assert found.sum() == pytest.approx(float((y[nearest] == aim[:, None]).mean()))
+    assert result.sum() == pytest.approx(float((y[nearest] == aim[:, None]).mean()))
 
 
 def test_a_wrong_label_is_worth_less():
@@ -58,8 +58,8 @@ def test_a_wrong_label_is_worth_less():
     x = rng.normal(size=(200, 2))
     y = (x[:, 0] > 0).astype(int)
     wrong = np.arange(200) < 40
-    found = knn_shapley(x, np.where(wrong, 1 - y, y), x[100:], y[100:])
-    assert found[wrong].mean() < 0 < found[~wrong].mean()
+    result = knn_shapley(x, np.where(wrong, 1 - y, y), x[100:], y[100:])
+    assert result[wrong].mean() < 0 < result[~wrong].mean()
 
 
 @pytest.mark.parametrize(

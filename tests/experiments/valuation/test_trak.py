@@ -31,9 +31,9 @@ def test_is_its_formula(models, n, seed):
 
 
 def test_what_the_model_is_sure_of_does_not_count():
-    found = trak(np.random.default_rng(0).normal(size=(1, 4, 2)), [[0.0, 1.0, 1.0, 1.0]], np.ones((1, 1, 2)))
-    assert found[0, 0] == 0
-    assert (found[0, 1:] != 0).all()
+    result = trak(np.random.default_rng(0).normal(size=(1, 4, 2)), [[0.0, 1.0, 1.0, 1.0]], np.ones((1, 1, 2)))
+    assert result[0, 0] == 0
+    assert (result[0, 1:] != 0).all()
 
 
 def test_the_scale_of_projections_cancels():

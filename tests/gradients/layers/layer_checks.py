@@ -31,19 +31,19 @@ def one_by_one(layer: nn.Module, a: Tensor, d: Tensor) -> dict[str, Tensor]:
     rows: dict[str, list[Tensor]] = {name: [] for name in named}
     for at in range(len(a)):
         out = layer(a[at : at + 1])
-        found = torch.autograd.grad((out * d[at : at + 1]).sum(), list(named.values()))
-        for name, gradient in zip(named, found, strict=True):
+        result = torch.autograd.grad((out * d[at : at + 1]).sum(), list(named.values()))
+        for name, gradient in zip(named, result, strict=True):
             rows[name].append(gradient.flatten())
     return {name: torch.stack(each) for name, each in rows.items()}
 
 
 def formed(read: Read, layer: nn.Module) -> dict[str, Tensor]:
     """Split the result of a rule into the gradients of each parameter."""
-    found: dict[str, Tensor] = {}
+    result: dict[str, Tensor] = {}
     for names, part in read.items():
         sizes = [layer.get_parameter(name).numel() for name in names]
-        found |= dict(zip(names, part.formed().split(sizes, dim=1), strict=True))
-    return found
+        result |= dict(zip(names, part.formed().split(sizes, dim=1), strict=True))
+    return result
 
 
 def assert_reads(rule: Any, layer: nn.Module, a: Tensor, seed: int = 7) -> Read:

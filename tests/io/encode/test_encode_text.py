@@ -51,8 +51,8 @@ def test_large_vocabularies_are_reduced() -> None:
     made = filled(column, *texts)
     assert made.std(axis=0).max() == pytest.approx(1, rel=1e-4)
     assert column.names[0] == "c (direction 1)"
-    few = TextColumn.fit(pl.Series("c", texts[:30]), "text", 0)
-    assert len(few.names) == 30
+    small = TextColumn.fit(pl.Series("c", texts[:30]), "text", 0)
+    assert len(small.names) == 30
 
 
 def test_repeated_texts_count_once() -> None:

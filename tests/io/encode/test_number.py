@@ -77,8 +77,8 @@ def test_a_gap_where_there_was_none_is_filled_without_a_mark() -> None:
 
 @pytest.mark.parametrize("kind", READERS)
 def test_every_kind_reads_what_is_missing_as_missing(kind: str) -> None:
-    found = read_numbers(pl.Series("c", [None, None], dtype=pl.String), kind)
-    assert np.isnan(found).all()
+    result = read_numbers(pl.Series("c", [None, None], dtype=pl.String), kind)
+    assert np.isnan(result).all()
 
 
 @pytest.mark.parametrize(

@@ -88,16 +88,16 @@ def test_what_cannot_be_read_is_refused(frame, given, message):
         read_preferences(frame, given)
 
 
-def pairwise(selected, who=1, **more):
+def pairwise(selected, contributor=1, **more):
     result = [{"type": "pairwise", "from_name": "pw", "to_name": "a,b", "value": {"selected": selected}}]
-    return {"id": 7, "completed_by": who, "result": result, **more}
+    return {"id": 7, "completed_by": contributor, "result": result, **more}
 
 
 def test_label_studios_pairwise_tasks():
     task = {"id": 3, "data": {"text1": "x", "text2": "y"}, "annotations": [
         pairwise("left"), pairwise("right", 2), pairwise("left", 3, was_cancelled=True)]}  # fmt: skip
-    frame, said = label_studio_pairs([task], {})
-    assert said == ["1 annotation cancelled, or by nobody, left out"]
+    frame, message = label_studio_pairs([task], {})
+    assert message == ["1 annotation cancelled, or by nobody, left out"]
     made = read_preferences(frame, {"choice": "choice", "contributor": "contributor"})
     assert made.rows.select("first", "second", "contributor", "label").rows() == [
         ("x", "y", "1", "first"),
@@ -122,8 +122,11 @@ def test_other_annotations_of_label_studio_are_refused(annotation, message):
 
 def test_argillas_rankings_become_pairs():
     ranks = [{"value": "r2", "rank": 1}, {"value": "r1", "rank": 2}, {"value": "r3", "rank": 2}]
-    said = [{"value": ranks, "user_id": "ann", "status": "submitted"}, {"value": ranks, "status": "draft"}]
-    frame, _ = argilla_pairs([{"id": "x", "responses": {"best": said}}], {})
+    messages = [
+        {"value": ranks, "user_id": "ann", "status": "submitted"},
+        {"value": ranks, "status": "draft"},
+    ]
+    frame, _ = argilla_pairs([{"id": "x", "responses": {"best": messages}}], {})
     assert frame.select("first", "second", "choice").rows() == [
         ("r1", "r2", "second"),
         ("r1", "r3", "equal"),

@@ -20,8 +20,8 @@ MARKS = table([("d1", "ann", 0, 4, "PER"), ("d1", "bob", 0, 6, "PER"), ("d2", "a
 
 def test_everybody_who_saw_a_document_judges_each_candidate():
     made = read_spans(MARKS, {})
-    said = {(row["item"], row["contributor"]): row["label"] for row in made.rows.to_dicts()}
-    assert said == {
+    message = {(row["item"], row["contributor"]): row["label"] for row in made.rows.to_dicts()}
+    assert message == {
         ("d1:0-4", "ann"): "PER", ("d1:0-4", "bob"): "(nothing)", ("d1:0-4", "eve"): "(nothing)",
         ("d1:0-6", "ann"): "(nothing)", ("d1:0-6", "bob"): "PER", ("d1:0-6", "eve"): "(nothing)",
         ("d2:3-5", "ann"): "LOC", ("d2:3-5", "bob"): "PER",
@@ -69,9 +69,9 @@ def test_twice_the_same_mark_counts_once():
 )
 def test_marks_that_cannot_be_are_refused(row, message):
     frame = pl.concat([MARKS, table([row])], how="vertical_relaxed")
-    with pytest.raises(InputError, match=message) as found:
+    with pytest.raises(InputError, match=message) as result:
         read_spans(frame, {})
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(result.value)
 
 
 def test_a_mark_beyond_the_document_is_refused(tmp_path):
@@ -80,10 +80,10 @@ def test_a_mark_beyond_the_document_is_refused(tmp_path):
     with pytest.raises(InputError, match="ends beyond the document, which has 5 letters"):
         read_spans(texts.with_columns(text=pl.lit("abcde")), {})
     path = tmp_path / "assignments.csv"
-    seen = pl.DataFrame(
+    inputs = pl.DataFrame(
         [(*each, 5) for each in SEEN], schema=["document", "contributor", "length"], orient="row"
     )
-    seen.write_csv(path)
+    inputs.write_csv(path)
     with pytest.raises(
         InputError, match=r"the mark 'PER' \(start 0, end 6\) by 'bob' in document 'd1' ends beyond"
     ):
@@ -123,4 +123,4 @@ def test_what_stands_beside_a_mark():
     assert rows["ann", 0, 2]["verified"] == 0.9
     assert rows["ann", 4, 7]["verified"] == 0.8
     assert rows["bob", 4, 7]["verified"] == 0.1
-    assert any("is not taken for the document's text" in said for said in made.warnings)
+    assert any("is not taken for the document's text" in message for message in made.warnings)

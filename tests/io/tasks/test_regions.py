@@ -25,9 +25,9 @@ def test_label_studios_spans_and_who_saw_what():
 
 
 def test_hypertext_has_places_of_its_own():
-    found = region("/div[1]/text()[1]", "/div[1]/text()[1]", "PER", "hypertextlabels",
+    result = region("/div[1]/text()[1]", "/div[1]/text()[1]", "PER", "hypertextlabels",
                    globalOffsets={"start": 4, "end": 9})  # fmt: skip
-    made = label_studio_regions([task([found])], {}, "spans")
+    made = label_studio_regions([task([result])], {}, "spans")
     assert made.marks.select("start", "end").rows() == [(4.0, 9.0)]
     assert made.texts is None
     with pytest.raises(InputError, match="has no start and end as numbers"):
@@ -132,29 +132,29 @@ def test_conll_parts_begin_anew():
 def test_letters_that_a_browser_counts_twice():
     text = "Ann 😀 met Bob"
     for start, end in ((7, 10), (6, 9)):
-        found = region(start, end, "V")
-        found["value"]["text"] = "met"
-        made = label_studio_regions([task([found], text=text)], {}, "spans")
+        result = region(start, end, "V")
+        result["value"]["text"] = "met"
+        made = label_studio_regions([task([result], text=text)], {}, "spans")
         assert made.marks.select("start", "end").rows() == [(6.0, 9.0)]
 
 
 def test_the_text_is_the_one_that_is_quoted():
-    found = region(0, 3, "PER")
-    found["value"]["text"] = "Ann"
-    one = task([found], [])
+    result = region(0, 3, "PER")
+    result["value"]["text"] = "Ann"
+    one = task([result], [])
     one["data"] = {"title": "News", "body": "Ann met Bob", "source": "a paper"}
     assert label_studio_regions([one], {}, "spans").texts.rows() == [("5", "Ann met Bob")]
-    found["value"]["text"] = "Zoe"
+    result["value"]["text"] = "Zoe"
     assert label_studio_regions([one], {}, "spans").texts.is_empty()
 
 
 def test_what_stands_beside_annotations_is_kept():
     one = task([region(0, 3, "PER")], [])
     one["annotations"][1] |= {"ground_truth": True, "created_at": "2026-01-02T03:04:05Z", "lead_time": 7}
-    seen = label_studio_regions([one], {}, "spans").seen
-    assert seen["is_ground_truth"].to_list() == [False, True]
-    assert seen["lead_time"].to_list() == [None, 7.0]
-    assert seen["time"][1].startswith("2026-01-02T03:04:05")
+    inputs = label_studio_regions([one], {}, "spans").seen
+    assert inputs["is_ground_truth"].to_list() == [False, True]
+    assert inputs["lead_time"].to_list() == [None, 7.0]
+    assert inputs["time"][1].startswith("2026-01-02T03:04:05")
 
 
 def test_two_tasks_of_one_name_are_refused():
@@ -162,13 +162,15 @@ def test_two_tasks_of_one_name_are_refused():
         label_studio_regions([task([]), task([], text="other")], {}, "spans")
 
 
-def line(text, who, *spans, **more):
-    return {"text": text, "username": who, "label": [list(span) for span in spans], **more}
+def line(text, contributor, *spans, **more):
+    return {"text": text, "username": contributor, "label": [list(span) for span in spans], **more}
 
 
 def test_texts_that_begin_alike_are_two_documents():
     start = "x" * 70
-    lines = [line(f"{start}{end}", who, (0, 3, "A")) for end in "ab" for who in ("ann", "bob")]
+    lines = [
+        line(f"{start}{end}", contributor, (0, 3, "A")) for end in "ab" for contributor in ("ann", "bob")
+    ]
     made = jsonl_spans(lines, {}, "spans")
     assert made.marks["document"].n_unique() == made.texts.height == 2
     with pytest.raises(InputError, match="line 2 has another text than an earlier one of document '7'"):

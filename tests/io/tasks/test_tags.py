@@ -73,15 +73,15 @@ def test_what_is_no_set_is_refused(frame, message):
 
 
 def test_choices_of_label_studio():
-    def chosen(who, *choices):
+    def chosen(contributor, *choices):
         result = (
             [{"type": "choices", "from_name": "t", "value": {"choices": list(choices)}}] if choices else []
         )
-        return {"completed_by": who, "result": result}
+        return {"completed_by": contributor, "result": result}
 
     tasks = [{"id": 1, "data": {}, "annotations": [chosen(1, "a", "b"), chosen(2)]}]
-    frame, said = label_studio_tags(tasks, {})
-    assert said == []
+    frame, message = label_studio_tags(tasks, {})
+    assert message == []
     assert frame.select("item", "contributor", "tags").rows() == [("1", "1", ["a", "b"]), ("1", "2", [])]
     two = [*chosen(1, "a")["result"], {"type": "choices", "from_name": "u", "value": {"choices": ["x"]}}]
     with pytest.raises(InputError, match="several questions"):
@@ -149,9 +149,9 @@ def test_known_sets_and_what_stands_beside():
 
 
 def test_somebody_who_comes_back_to_a_task_is_counted_once():
-    def chosen(who, number, *choices, **more):
+    def chosen(contributor, number, *choices, **more):
         value = [{"type": "choices", "from_name": "t", "value": {"choices": list(choices)}}]
-        return {"id": number, "completed_by": who, "result": value, **more}
+        return {"id": number, "completed_by": contributor, "result": value, **more}
 
     task = {"id": 1, "data": {}, "annotations": [chosen(1, 1, "a"), chosen(1, 2, "b"), chosen(2, 3, "a"),
             chosen(3, 4, "a", was_cancelled=True)]}  # fmt: skip

@@ -66,13 +66,21 @@ def test_lines_of_pairs_are_a_table(tmp_path):
 
 @pytest.mark.parametrize("tool", ["label-studio", "argilla"])
 def test_grades_are_read_from_exports(tmp_path, tool):
-    grades = [(f"{item}", f"u{who}", 1 + (item + who) % 3) for item in range(6) for who in range(3)]
+    grades = [
+        (f"{item}", f"u{contributor}", 1 + (item + contributor) % 3)
+        for item in range(6)
+        for contributor in range(3)
+    ]
 
-    def rated(item, who, grade):
+    def rated(item, contributor, grade):
         if tool == "argilla":
-            return {"value": grade, "user_id": who}
+            return {"value": grade, "user_id": contributor}
         value = [{"type": "rating", "from_name": "stars", "value": {"rating": grade}}]
-        return {"completed_by": who, "result": value, "ground_truth": item == "0" and who == "u1"}
+        return {
+            "completed_by": contributor,
+            "result": value,
+            "ground_truth": item == "0" and contributor == "u1",
+        }
 
     made = []
     for item in sorted({item for item, _, _ in grades}):
@@ -83,6 +91,6 @@ def test_grades_are_read_from_exports(tmp_path, tool):
     path.write_text(json.dumps(made))
     source = read_source(path, "auto", {"task": "ordinal", "label": None, "time": None})
     assert sorted(source.table.frame.select("item", "contributor", "label").rows()) == [
-        (item, who, str(grade)) for item, who, grade in grades
+        (item, contributor, str(grade)) for item, contributor, grade in grades
     ]
     assert ("true_label" in source.roles) == (tool == "label-studio")

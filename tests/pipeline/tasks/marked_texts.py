@@ -49,9 +49,9 @@ def marked(people, count=40, seed=0):
     rng = np.random.default_rng(seed + 1)
     documents, right = texts(count, seed)
     rows = []
-    for who, rates in people.items():
+    for contributor, rates in people.items():
         for document, text in documents:
-            rows.append((document, who, None, None, None, text))
+            rows.append((document, contributor, None, None, None, text))
             for _, start, end, kind in (each for each in right if each[0] == document):
                 if rng.random() < rates.get("miss", 0.1):
                     continue
@@ -59,9 +59,9 @@ def marked(people, count=40, seed=0):
                     end = max(start + 1, end - 2)
                 if rng.random() < rates.get("swap", 0.03):
                     kind = "LOC" if kind == "PER" else "PER"
-                rows.append((document, who, start, end, kind, text))
+                rows.append((document, contributor, start, end, kind, text))
             if rng.random() < rates.get("invent", 0.05):
                 at = int(rng.integers(0, len(text) - 6))
-                rows.append((document, who, at, at + 5, "PER", text))
+                rows.append((document, contributor, at, at + 5, "PER", text))
     names = ["document", "annotator", "start", "end", "type", "text"]
     return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None), right

@@ -49,22 +49,22 @@ def test_an_engine_refuses_them_and_memory_reads_the_parts(tmp_path, task):
     with pytest.raises(UnsupportedError, match=f"{task} needs all rows in memory; leave out the engine"):
         anml.audit(place, engine=anml.engines.Local(out), task=task)
     assert not out.exists()
-    found = anml.audit(place, task=task)
-    check_alike(found.contributors, anml.audit(frame, task=task).contributors, atol=1e-9)
-    found.save(out)
+    result = anml.audit(place, task=task)
+    check_alike(result.contributors, anml.audit(frame, task=task).contributors, atol=1e-9)
+    result.save(out)
     assert (out / "contributors.csv").exists()
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"evaluate": pl.DataFrame({"x": [1]})}, "the task preferences does not use a test table"),
         ({"embeddings": "torchvision:resnet18"}, "the task preferences does not use an encoder"),
     ],
     ids=["test", "encoder"],
 )
-def test_inputs_that_a_structured_task_does_not_use_are_refused(given, said):
+def test_inputs_that_a_structured_task_does_not_use_are_refused(given, message):
     frame = pl.DataFrame({"judge": ["a", "b"], "m1": ["x", "x"], "m2": ["y", "y"], "winner": ["x", "y"]})
     task = anml.tasks.Preferences(first="m1", second="m2", choice="winner")
-    with pytest.raises(UnsupportedError, match=said):
+    with pytest.raises(UnsupportedError, match=message):
         anml.audit(frame, contributor="judge", task=task, **given)

@@ -68,7 +68,9 @@ class NumberColumn:
         peak = float(np.abs(known).max())
         # Squares of very large or very small numbers would leave the range of floats.
         unit = 1.0 if peak == 0 or 1e-100 < peak < 1e100 else peak
-        median, mean, scale = (float(of(known / unit)) * unit for of in (np.median, np.mean, np.std))
+        median, mean, scale = (
+            float(statistic(known / unit)) * unit for statistic in (np.median, np.mean, np.std)
+        )
         scale = scale if scale > 1e-12 * peak else 1.0
         return cls(series.name, kind, median, mean, scale, gaps=len(known) < len(values))
 

@@ -76,8 +76,8 @@ def _vectorizer(**options: Any) -> Any:
 
 def _words(texts: list[str]) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
     """Return the vocabulary and its idf: words of two texts or more, or all where none is shared."""
-    for least in (2, 1):
-        vectorizer = _vectorizer(min_df=least, max_features=MAX_VOCABULARY)
+    for min_texts in (2, 1):
+        vectorizer = _vectorizer(min_df=min_texts, max_features=MAX_VOCABULARY)
         try:
             vectorizer.fit(texts)
         except ValueError:  # no word left

@@ -43,7 +43,7 @@ def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
 
 def reduce_boxes(read: SpanAnnotations) -> CandidateLabels:
     """Every box that anybody drew, judged by all who saw its picture."""
-    marks, seen, warnings = valid_spans(read, BOXED)
+    marks, exposure, warnings = valid_spans(read, BOXED)
     x, y, width, height = (pl.col(name) for name in BOXED)
     beyond = (x < -PIXEL_TOLERANCE) | (y < -PIXEL_TOLERANCE)
     if read.lengths is not None:
@@ -55,23 +55,23 @@ def reduce_boxes(read: SpanAnnotations) -> CandidateLabels:
             raise InputError(f"{first_example(wrong)} {why}")
     marks = marks.sort("document", "contributor", *BOXED, maintain_order=True)
     codes, near, count = np.zeros(marks.height, dtype=np.int64), [], 0
-    who = marks["contributor"].to_numpy()
+    annotators = marks["contributor"].to_numpy()
     place = marks.select(*BOXED).to_numpy()
     for rows in marks.with_row_index("row").group_by("document", maintain_order=True).agg("row")["row"]:
         at = rows.to_numpy().astype(np.int64)
         share = iou(place[at])
-        part = cluster_boxes(share, who[at])
+        part = cluster_boxes(share, annotators[at])
         codes[at] = part + count
         meets, other = np.nonzero((share > MIN_OVERLAP) & (part[:, None] != part[None, :]))
-        near += [(who[at[one]], int(part[two]) + count) for one, two in zip(meets, other, strict=True)]
+        near += [(annotators[at[one]], int(part[two]) + count) for one, two in zip(meets, other, strict=True)]
         count += int(part.max()) + 1
     marks = marks.with_columns(candidate=pl.Series(codes))
     means = [pl.col(name).median().round(2) for name in BOXED]
     candidates = marks.group_by("candidate", maintain_order=True).agg(pl.col("document").first(), *means)
     item = pl.format("{}:{},{},{},{}", "document", *BOXED)
     candidates = candidates.sort("candidate").with_columns(item=item)
-    beside = pl.DataFrame(near, schema={"contributor": pl.String, "candidate": pl.Int64}, orient="row")
-    return candidate_labels(BOXES, candidates, marks, seen, beside, None, warnings)
+    neighbours = pl.DataFrame(near, schema={"contributor": pl.String, "candidate": pl.Int64}, orient="row")
+    return candidate_labels(BOXES, candidates, marks, exposure, neighbours, None, warnings)
 
 
 def iou(boxes: Floats) -> Floats:
@@ -84,7 +84,7 @@ def iou(boxes: Floats) -> Floats:
     return np.asarray(shared / (area[:, None] + area[None] - shared))
 
 
-def cluster_boxes(share: Floats, who: Ints) -> Ints:
+def cluster_boxes(share: Floats, annotators: Ints) -> Ints:
     """Cluster boxes around the box with the largest total overlap, at most one box per contributor."""
     part = np.full(len(share), -1)
     close = np.where(share >= MIN_IOU, share, 0.0)
@@ -94,7 +94,7 @@ def cluster_boxes(share: Floats, who: Ints) -> Ints:
         seed = int(np.where(free, (close * free).sum(axis=1), -1.0).argmax())
         taken = set()
         for at in np.argsort(-close[seed], kind="stable"):
-            if part[at] < 0 and close[seed, at] > 0 and who[at] not in taken:
+            if part[at] < 0 and close[seed, at] > 0 and annotators[at] not in taken:
                 part[at] = number
-                taken.add(who[at])
+                taken.add(annotators[at])
     return part

@@ -53,15 +53,15 @@ def read_marks(frame: pl.DataFrame, given: Given, numbers: Mapping[str, tuple[st
     marked: dict[str, Any] = {"contributor": contributor, "type": as_text(frame[kind]), **at}
     marks = frame.select(document=as_text(frame[document]), **marked)
     text = next((name for name in TEXTS if name in frame.columns), None)
-    texts, said = None if text is None else marks.select("document", text=as_text(frame[text])), []
+    texts, notes = None if text is None else marks.select("document", text=as_text(frame[text])), []
     if texts is not None and texts.drop_nulls().unique().height > texts.drop_nulls()["document"].n_unique():
-        said = [f"column {text!r} differs within a document, so it is not taken for the document's text"]
+        notes = [f"column {text!r} differs within a document, so it is not taken for the document's text"]
         texts = None
-    seen, lengths = _seen(given.get("assignments"), marks)
+    exposure, lengths = _seen(given.get("assignments"), marks)
     roles = (document, contributor, kind, *places.values(), *(() if text is None else (text,)))
     rest = extra_columns(frame, roles, (*marks.columns, *OUTPUT_COLUMNS))
     alone = tuple(given[name] for name in ("true_label", "test_label") if given.get(name) in rest.columns)
-    return SpanAnnotations(marks.hstack(rest), seen, texts, lengths, tuple(said), alone)
+    return SpanAnnotations(marks.hstack(rest), exposure, texts, lengths, tuple(notes), alone)
 
 
 def _number(series: pl.Series) -> pl.Series:
@@ -76,18 +76,18 @@ def _seen(path: object, marks: pl.DataFrame) -> tuple[pl.DataFrame | None, pl.Da
     if path is None:
         return None, None
     frame = read_table(path, name="assignments").frame
-    who = column(frame, {}, "contributor", ALIASES["contributor"])
+    contributor_name = column(frame, {}, "contributor", ALIASES["contributor"])
     document = column(frame, {}, "document", DOCUMENTS)
-    seen = frame.select(document=as_text(frame[document]), contributor=as_text(frame[who]))
-    if gaps := seen.height - seen.drop_nulls().height:
+    exposure = frame.select(document=as_text(frame[document]), contributor=as_text(frame[contributor_name]))
+    if gaps := exposure.height - exposure.drop_nulls().height:
         raise InputError(f"{gaps} rows of the table of who saw what lack a document or a contributor")
-    if not (unknown := marks.join(seen, on=["document", "contributor"], how="anti")).is_empty():
+    if not (unknown := marks.join(exposure, on=["document", "contributor"], how="anti")).is_empty():
         row = unknown.row(0, named=True)
         why = f"{row['contributor']!r} marked document {row['document']!r}"
         raise InputError(f"{why}, which by the table of who saw what they did not see")
     if "length" not in frame.columns:
-        return seen, None
-    return seen, frame.select(document=as_text(frame[document]), length=_number(frame["length"])).unique()
+        return exposure, None
+    return exposure, frame.select(document=as_text(frame[document]), length=_number(frame["length"])).unique()
 
 
 def valid_spans(
@@ -104,10 +104,12 @@ def valid_spans(
         warnings.append(f"{unseen}; name a table of documents and contributors as task.assignments")
     rest = pl.exclude("document", "contributor", *place, *read.alone).drop_nulls().first()
     about = marks.group_by("document", "contributor", maintain_order=True).agg(rest)
-    seen = about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)
+    exposure = (
+        about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)
+    )
     if read.seen is not None and about.width > 2:
-        seen = seen.join(about, on=["document", "contributor"], how="left", maintain_order="left")
-    if idle := set(seen["contributor"]) - set(marks.filter(~nothing)["contributor"]):
+        exposure = exposure.join(about, on=["document", "contributor"], how="left", maintain_order="left")
+    if idle := set(exposure["contributor"]) - set(marks.filter(~nothing)["contributor"]):
         warnings.append(f"{pluralise(len(idle), 'contributor')} marked nothing anywhere: {sorted(idle)[0]!r}")
     marks = marks.filter(~nothing)
     if marks.is_empty():
@@ -116,13 +118,13 @@ def valid_spans(
         raise InputError(f"a mark has the type {NO_SPAN!r}, which stands for none here; call it otherwise")
     if not (gaps := marks.filter(pl.any_horizontal(pl.col(place).is_null()))).is_empty():
         raise InputError(f"{first_example(gaps)} has no complete place, or no type")
-    if seen.group_by("document").len()["len"].max() == 1:
+    if exposure.group_by("document").len()["len"].max() == 1:
         raise InputError("every document was seen by one contributor only, so nobody can be compared")
-    return marks, seen, warnings
+    return marks, exposure, warnings
 
 
 def candidate_labels(
-    kind: str, candidates: pl.DataFrame, marks: pl.DataFrame, seen: pl.DataFrame, near: pl.DataFrame,
+    kind: str, candidates: pl.DataFrame, marks: pl.DataFrame, exposure: pl.DataFrame, near: pl.DataFrame,
     texts: pl.DataFrame | None, warnings: list[str],
 ) -> CandidateLabels:  # fmt: skip
     """Return the label of each candidate by every contributor who was shown its document."""
@@ -130,27 +132,29 @@ def candidate_labels(
     if once.height < marks.height:
         twice = pluralise(marks.height - once.height, "mark")
         warnings = [*warnings, f"{twice} of a place that the same person had marked already left out"]
-    rows = candidates.join(seen, on="document", maintain_order="left_right")
-    own = [name for name in seen.columns if name in once.columns and name not in ("document", "contributor")]
-    alone = [name for name in once.columns if name not in (*seen.columns, *candidates.columns, "type")]
+    rows = candidates.join(exposure, on="document", maintain_order="left_right")
+    own = [
+        name for name in exposure.columns if name in once.columns and name not in ("document", "contributor")
+    ]
+    alone = [name for name in once.columns if name not in (*exposure.columns, *candidates.columns, "type")]
     both = (pl.col(name).alias(f"{name} ") for name in own)
-    said = once.select("candidate", "contributor", *alone, *both, label="type")
-    rows = rows.join(said, on=["candidate", "contributor"], how="left", maintain_order="left")
-    beside = near.select("candidate", "contributor").unique().with_columns(near=pl.lit(True))
-    rows = rows.join(beside, on=["candidate", "contributor"], how="left", maintain_order="left")
+    labels = once.select("candidate", "contributor", *alone, *both, label="type")
+    rows = rows.join(labels, on=["candidate", "contributor"], how="left", maintain_order="left")
+    neighbours = near.select("candidate", "contributor").unique().with_columns(near=pl.lit(True))
+    rows = rows.join(neighbours, on=["candidate", "contributor"], how="left", maintain_order="left")
     # What a mark says of itself goes before what its document does.
-    told = [pl.coalesce(f"{name} ", name).alias(name) for name in own]
-    rows = rows.with_columns(pl.col("label").fill_null(NO_SPAN), pl.col("near").fill_null(False), *told)
+    merged = [pl.coalesce(f"{name} ", name).alias(name) for name in own]
+    rows = rows.with_columns(pl.col("label").fill_null(NO_SPAN), pl.col("near").fill_null(False), *merged)
     rows = rows.drop(f"{name} " for name in own)
     if rows["label"].n_unique() == 1:
         raise InputError("all who saw a document marked the same there; there is nothing to compare")
     first = ["item", "contributor", "label"]
     notes = [
-        f"{pluralise(once.height, 'mark')} in {pluralise(seen['document'].n_unique(), 'document')} by "
-        f"{pluralise(seen['contributor'].n_unique(), 'contributor')}; each of "
+        f"{pluralise(once.height, 'mark')} in {pluralise(exposure['document'].n_unique(), 'document')} by "
+        f"{pluralise(exposure['contributor'].n_unique(), 'contributor')}; each of "
         f"{pluralise(candidates.height, 'place')} that anybody marked is judged by all who saw its document"
     ]
-    frames = {"candidates": candidates, "marks": once, "seen": seen.select("document", "contributor")}
+    frames = {"candidates": candidates, "marks": once, "seen": exposure.select("document", "contributor")}
     frames |= {} if texts is None else {"texts": texts}
     unit = "span label" if kind == SPANS else "box label"
     shape = StructuredTask(kind, unit, frames)

@@ -81,8 +81,8 @@ def read_preferences(frame: pl.DataFrame, given: Given) -> CandidateLabels:
             as_text(frame[require_column(frame.columns, known, role)]).drop_nulls()
         ):
             continue
-        told = frame.select(first, second, as_text(frame[known]))
-        kept = kept.with_columns(pl.Series(known, _choices(told), dtype=pl.String))
+        known_choices = frame.select(first, second, as_text(frame[known]))
+        kept = kept.with_columns(pl.Series(known, _choices(known_choices), dtype=pl.String))
     notes.append(f"{pluralise(rows.height, 'comparison')} by {rows['contributor'].n_unique():,} contributors")
     return CandidateLabels(rows.hstack(kept), StructuredTask(PREFERENCE, "comparison", {}), notes, warnings)
 
@@ -123,14 +123,14 @@ def _groups(frame: pl.DataFrame, given: Given, first: str, second: str, warnings
     groups = [named] if isinstance(named, str) else list(named)
     if groups:
         return [require_column(frame.columns, name, "group") for name in groups]
-    found = [name for name in frame.columns if name.lower() in GROUPS and name not in given.values()]
+    names_found = [name for name in frame.columns if name.lower() in GROUPS and name not in given.values()]
     if first == "anml_first":
-        return found
-    for name in found:
+        return names_found
+    for name in names_found:
         both = pl.concat([frame.select(name, c=pl.col(each).cast(pl.String)) for each in (first, second)])
         if both.unique().height > both["c"].n_unique():
-            some = f"some candidates are compared under several values of {name!r} and count as the same"
-            warnings.append(f"{some}; to rank them within each, name --column group={name}")
+            problem = f"some candidates are compared under several values of {name!r} and count as the same"
+            warnings.append(f"{problem}; to rank them within each, name --column group={name}")
     return []
 
 
@@ -155,8 +155,10 @@ def read_candidate_features(source: Any, names: pl.DataFrame) -> tuple[Floats, d
     )
     check_vectors(given.values, np.arange(names.height))
     more = frame.height - names["candidate"].n_unique()
-    said = [f"embeddings of {pluralise(more, 'candidate')} that nobody compared are left out"] if more else []
-    return given.values, {"name": read.name, "sha256": read.sha256}, said
+    notes = (
+        [f"embeddings of {pluralise(more, 'candidate')} that nobody compared are left out"] if more else []
+    )
+    return given.values, {"name": read.name, "sha256": read.sha256}, notes
 
 
 def _of_dict(source: dict[Any, Any]) -> pl.DataFrame:
@@ -185,9 +187,9 @@ def normalise_choice(word: str) -> str:
     return CHOICE_SYNONYMS.get(word.strip().lower(), word)
 
 
-def _choices(told: pl.DataFrame) -> list[str | None]:
+def _choices(table: pl.DataFrame) -> list[str | None]:
     """Return the choice of each row; the whole column holds either sides or candidate names."""
-    rows = [*told.iter_rows()]
+    rows = [*table.iter_rows()]
     sides = [None if row[2] is None else _choice(number, *row) for number, row in enumerate(rows)]
     words = [None if row[2] is None else CHOICE_SYNONYMS.get(row[2].strip().lower()) for row in rows]
     given = [(row, word) for row, word in zip(rows, words, strict=True) if row[2] is not None]
@@ -208,17 +210,17 @@ def _choice(number: int, first: str | None, second: str | None, choice: str) -> 
         raise InputError(f"row {number} compares {first[:60]!r} with itself")
     if choice in (first, second):
         return FIRST if choice == first else SECOND
-    if (found := CHOICE_SYNONYMS.get(choice.strip().lower())) is None:
+    if (side := CHOICE_SYNONYMS.get(choice.strip().lower())) is None:
         why = f"row {number} chooses {choice[:60]!r}, which is neither {first[:60]!r} nor {second[:60]!r}"
         raise InputError(f"{why}; allowed are {ALLOWED_CHOICES_TEXT}")
-    return found
+    return side
 
 
 def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """Pairwise comparisons of a Label Studio export; the data's two columns are named, or told by name."""
     made, none = [], 0
-    found, said = last_annotations(tasks)
-    for each in found:
+    annotations, notes = last_annotations(tasks)
+    for each in annotations:
         results = [one for one in each.results(given.get("label")) if one.get("type") == "pairwise"]
         if len(results) > 1:
             named = ", ".join(sorted({str(one.get("from_name")) for one in results}))
@@ -232,15 +234,15 @@ def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.Da
         made.append({**data, **row, **each.beside})
     if not made:
         raise InputError("no annotation of this Label Studio export is a pairwise comparison")
-    said += [f"{pluralise(none, 'annotation')} without a comparison left out"] if none else []
-    return pl.from_dicts(made, infer_schema_length=None), said
+    notes += [f"{pluralise(none, 'annotation')} without a comparison left out"] if none else []
+    return pl.from_dicts(made, infer_schema_length=None), notes
 
 
-def argilla_pairs(found: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
+def argilla_pairs(records: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """All pairs of every ranking of an Argilla export, within its record; equal ranks are ties."""
-    name = question_of(found, given.get("label"))
+    name = question_of(records, given.get("label"))
     made = []
-    for item, _, value, user, status in answers_to(found, name):
+    for item, _, value, user, status in answers_to(records, name):
         if status not in SUBMITTED:
             continue
         listed = as_object_list(value, f"ranking {name}")

@@ -58,9 +58,9 @@ def read_structured(source: InputFile | Table, task: str, format: str, given: Gi
     if (task, format) not in EXPORTS:
         raise UnsupportedError(f"{task} cannot be read from a file of {format}")
     read, fixed = EXPORTS[task, format]
-    frame, said = read(export_records(source), given)
+    frame, notes = read(export_records(source), given)
     made = TABLES[task](frame, {**given, "contributor": "contributor", **fixed})
-    return made._replace(warnings=[*said, *made.warnings])
+    return made._replace(warnings=[*notes, *made.warnings])
 
 
 def export_task_type(source: InputFile, format: str) -> str | None:
@@ -90,21 +90,21 @@ def export_task_type(source: InputFile, format: str) -> str | None:
     return PREFERENCE if kinds == {"pairwise"} else None
 
 
-def _argilla_shape(found: list[dict[str, Any]]) -> str | None:
+def _argilla_shape(records: list[dict[str, Any]]) -> str | None:
     """Rankings, or several labels at a time, where there is one question."""
-    answers = [each["responses"] for each in found if isinstance(each.get("responses"), dict)]
+    answers = [each["responses"] for each in records if isinstance(each.get("responses"), dict)]
     if len({name for each in answers for name in each}) != 1:
         return None
-    values = [each.get("value") for of in answers for given in of.values() for each in _dicts(given)]
+    values = [each.get("value") for answer in answers for given in answer.values() for each in _dicts(given)]
     lists = [value for value in values if isinstance(value, list)]
     if any("rank" in each for value in lists for each in _dicts(value)):
         return PREFERENCE
     return TAGS if any(len(value) > 1 and not _dicts(value) for value in lists) else None
 
 
-def _dicts(found: Any) -> list[dict[str, Any]]:
+def _dicts(value: Any) -> list[dict[str, Any]]:
     """Those of a list that are objects; what is no list is refused by whoever reads the file."""
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def infer_task_type(frame: pl.DataFrame, given: Given) -> str | None:
@@ -113,8 +113,8 @@ def infer_task_type(frame: pl.DataFrame, given: Given) -> str | None:
         return PREFERENCE
 
     def named(role: str, names: Sequence[str]) -> str | None:
-        found = given.get(role) or find_column(frame.columns, given, role, names)
-        return found if found in frame.columns else None
+        chosen = given.get(role) or find_column(frame.columns, given, role, names)
+        return chosen if chosen in frame.columns else None
 
     frame = with_sizes(frame)
     if named("contributor", ALIASES["contributor"]) is None:

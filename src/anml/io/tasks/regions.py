@@ -39,8 +39,8 @@ def label_studio_regions(tasks: list[dict[str, Any]], given: Given, kind: str) -
     """Regions of a Label Studio export; an annotation without any saw the task and marked nothing."""
     marks: list[dict[str, Any]] = []
     texts: dict[str, Any] = {}
-    found, said = last_annotations(tasks)
-    for each in found:
+    annotations, notes = last_annotations(tasks)
+    for each in annotations:
         base = {"document": each.item, "contributor": each.who, **each.beside}
         marks.append(base)
         data = as_object(each.task.get("data"), f"data of task {each.item}")
@@ -58,7 +58,7 @@ def label_studio_regions(tasks: list[dict[str, Any]], given: Given, kind: str) -
             texts[each.item] = data.get("text") or (strings[0] if len(strings) == 1 else None)
     html = any("hypertextlabels" in str(task.get("annotations")) for task in tasks)
     numbers = next(iter(REGIONS[kind].values()))
-    made = _to_annotations(marks, {} if html or kind != SPANS else texts, numbers, tuple(said))
+    made = _to_annotations(marks, {} if html or kind != SPANS else texts, numbers, tuple(notes))
     # Places of boxes are shares of a picture's sides, so that its size is known.
     return made if kind == SPANS else made._replace(lengths=pl.DataFrame())
 
@@ -75,21 +75,23 @@ def to_character_offsets(text: str, place: Mapping[str, Any], quoted: str) -> di
     return {"start": float(start), "end": float(start + len(quoted))}
 
 
-def _regions(of: FinishedAnnotation, given: Given, kind: str) -> Iterable[dict[str, Any]]:
-    for result in of.results(given.get("label")):
+def _regions(annotation: FinishedAnnotation, given: Given, kind: str) -> Iterable[dict[str, Any]]:
+    for result in annotation.results(given.get("label")):
         if (named := str(result.get("type"))) not in REGIONS[kind]:
             why = "is not read" if named in REFUSED else f"is no region of the kind {kind}"
-            said = f"task {of.item} has a result of type {named!r}, which {why}"
-            raise UnsupportedError(f"{said}; name the tag to be read with --label")
-        value = as_object(result.get("value"), f"a region of task {of.item}")
+            problem = f"task {annotation.item} has a result of type {named!r}, which {why}"
+            raise UnsupportedError(f"{problem}; name the tag to be read with --label")
+        value = as_object(result.get("value"), f"a region of task {annotation.item}")
         value = {**value, **as_object(value.get("globalOffsets"), "globalOffsets")}
         types, numbers = value.get(named) or [], REGIONS[kind][named]
         if len(types) != 1:
-            raise UnsupportedError(f"a region of task {of.item} has {len(types)} types, and one is needed")
+            raise UnsupportedError(
+                f"a region of task {annotation.item} has {len(types)} types, and one is needed"
+            )
         if not all(isinstance(value.get(name), int | float) for name in numbers):
-            raise InputError(f"a region of task {of.item} has no {' and '.join(numbers)} as numbers")
+            raise InputError(f"a region of task {annotation.item} has no {' and '.join(numbers)} as numbers")
         if value.get("rotation"):
-            raise UnsupportedError(f"a box of task {of.item} is rotated; only upright ones are read")
+            raise UnsupportedError(f"a box of task {annotation.item} is rotated; only upright ones are read")
         quoted = value["text"] if isinstance(value.get("text"), str) else None
         yield {"type": str(types[0]), "quoted": quoted, **{name: float(value[name]) for name in numbers}}
 
@@ -104,12 +106,9 @@ def jsonl_spans(entries: list[dict[str, Any]], given: Given, kind: str) -> SpanA
     for number, entry in enumerate(entries):
         if not isinstance(text := entry.get("text"), str):
             raise InputError(f"line {number + 1} has no text")
-        who = given.get("contributor")
-        who = next(
-            (entry[name] for name in ((who,) if who else ANNOTATOR_FIELDS) if entry.get(name) is not None),
-            None,
-        )
-        if who is None:
+        keys = (given["contributor"],) if given.get("contributor") else ANNOTATOR_FIELDS
+        annotator = next((entry[key] for key in keys if entry.get(key) is not None), None)
+        if annotator is None:
             raise InputError(
                 f"line {number + 1} does not say who annotated it ({', '.join(ANNOTATOR_FIELDS)})"
             )
@@ -122,15 +121,16 @@ def jsonl_spans(entries: list[dict[str, Any]], given: Given, kind: str) -> SpanA
             raise InputError(
                 f"line {number + 1} has another text than an earlier one of document {document!r}"
             )
-        base = {"document": document, "contributor": str(who), "time": utc_text(entry.get("_timestamp"))}
-        again += (document, str(who)) in last
-        last[document, str(who)] = [base, *(base | each for each, _ in spans_of(entry, number))]
+        pair = document, str(annotator)
+        base = {"document": document, "contributor": pair[1], "time": utc_text(entry.get("_timestamp"))}
+        again += pair in last
+        last[pair] = [base, *(base | each for each, _ in spans_of(entry, number))]
         texts[document] = text
-    said = [f"{left} lines that were rejected or ignored were left out"] if left else []
+    notes = [f"{left} lines that were rejected or ignored were left out"] if left else []
     twice = f"{pluralise(again, 'line')} left out: the same person annotated the text again later"
-    said += [twice] if again else []
+    notes += [twice] if again else []
     return _to_annotations(
-        [mark for of in last.values() for mark in of], texts, ("start", "end"), tuple(said)
+        [mark for group in last.values() for mark in group], texts, ("start", "end"), tuple(notes)
     )
 
 
@@ -148,15 +148,15 @@ def spans_of(entry: dict[str, Any], number: int) -> Iterable[tuple[dict[str, Any
     if not isinstance(entry.get(named, []), list | None):
         raise InputError(f"line {number + 1} has the {named} {entry[named]!r}, which is no list of spans")
     for span in entry.get(named) or []:
-        found = span
+        fields = span
         if isinstance(span, list | tuple) and len(span) == 3:
-            found = dict(zip(("start", "end", "label"), span, strict=True))
-        found = found if isinstance(found, dict) else {}
-        start, end = found.get("start", found.get("start_offset")), found.get("end", found.get("end_offset"))
-        if not isinstance(start, int) or not isinstance(end, int) or found.get("label") is None:
-            said = f"line {number + 1} has the span {str(span)[:40]!r}"
-            raise InputError(f"{said}; start, end and label are needed")
-        yield {"type": str(found["label"]), "start": float(start), "end": float(end)}, span
+            fields = dict(zip(("start", "end", "label"), span, strict=True))
+        fields = fields if isinstance(fields, dict) else {}
+        start, end = (fields.get(name, fields.get(f"{name}_offset")) for name in ("start", "end"))
+        if not isinstance(start, int) or not isinstance(end, int) or fields.get("label") is None:
+            problem = f"line {number + 1} has the span {str(span)[:40]!r}"
+            raise InputError(f"{problem}; start, end and label are needed")
+        yield {"type": str(fields["label"]), "start": float(start), "end": float(end)}, span
 
 
 def conll_marks(text: str) -> SpanAnnotations:
@@ -166,7 +166,7 @@ def conll_marks(text: str) -> SpanAnnotations:
     if lines and lines[0].lower().startswith("token"):
         names, lines = lines[0].split()[1:], lines[1:]
     marks: list[dict[str, Any]] = []
-    texts, said = {}, {who: set[str]() for who in names}
+    texts, tags_of = {}, {annotator: set[str]() for annotator in names}
     for number, block in enumerate(each for each in "\n".join(lines).split("\n\n") if each.strip()):
         rows = [line.split() for line in block.splitlines() if line.strip()]
         names = names or [f"annotator {k + 1}" for k in range(len(rows[0]) - 1)]
@@ -175,20 +175,22 @@ def conll_marks(text: str) -> SpanAnnotations:
         document, tokens = f"s{number + 1}", [row[0] for row in rows]
         ends = [end - 1 for end in itertools.accumulate(len(token) + 1 for token in tokens)]
         texts[document] = " ".join(tokens)
-        for place, who in enumerate(names, 1):
+        for place, annotator in enumerate(names, 1):
             tags = [row[place] for row in rows]
             if "?" in tags and set(tags) != {"?"}:
-                why = f"sentence {number + 1} has tags of {who!r} beside ?"
+                why = f"sentence {number + 1} has tags of {annotator!r} beside ?"
                 raise InputError(f"{why}, which is for all or none")
             if "?" in tags:
                 continue
-            said.setdefault(who, set()).update(tags)
-            base = {"document": document, "contributor": who}
+            tags_of.setdefault(annotator, set()).update(tags)
+            base = {"document": document, "contributor": annotator}
             marks += [base, *(base | each for each in _chunks(tags, tokens, ends))]
-    for place, (who, used) in enumerate(said.items(), 2):
+    for place, (annotator, used) in enumerate(tags_of.items(), 2):
         plain = next((tag for tag in sorted(used) if "-" not in tag), None)
         if plain is not None and "O" not in used:
-            raise InputError(f"column {place} ({who}) has {plain!r} and nowhere O: its tags are of no spans")
+            raise InputError(
+                f"column {place} ({annotator}) has {plain!r} and nowhere O: its tags are of no spans"
+            )
     return _to_annotations(marks, texts, ("start", "end"), ())
 
 
@@ -208,17 +210,19 @@ def _chunks(tags: list[str], tokens: list[str], ends: list[int]) -> Iterable[dic
 
 
 def _to_annotations(
-    marks: list[dict[str, Any]], texts: dict[str, Any], numbers: tuple[str, ...], said: tuple[str, ...]
+    marks: list[dict[str, Any]], texts: dict[str, Any], numbers: tuple[str, ...], notes: tuple[str, ...]
 ) -> SpanAnnotations:
     if not marks:
         raise InputError("no finished annotation was found in this file")
     kinds: dict[str, Any] = {"document": pl.String, "contributor": pl.String, "type": pl.String}
-    beside = {"time": pl.String, IS_TRUTH: pl.Boolean, TIME_SPENT_COLUMN: pl.Float64}
+    extra = {"time": pl.String, IS_TRUTH: pl.Boolean, TIME_SPENT_COLUMN: pl.Float64}
     known = {name for mark in marks for name in mark if mark[name] not in (None, False)}
-    rest = [name for name in beside if name in known]
-    kinds |= dict.fromkeys(numbers, pl.Float64) | {name: beside[name] for name in rest}
+    rest = [name for name in extra if name in known]
+    kinds |= dict.fromkeys(numbers, pl.Float64) | {name: extra[name] for name in rest}
     frame = pl.from_dicts(marks, schema=kinds)
-    seen = frame.group_by("document", "contributor", maintain_order=True).agg(pl.col(rest).first())
+    exposure = frame.group_by("document", "contributor", maintain_order=True).agg(pl.col(rest).first())
     columns = {"document": [*texts], "text": [*texts.values()]}
     shown = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).drop_nulls() if texts else None
-    return SpanAnnotations(frame.filter(pl.col("type").is_not_null()).drop(rest), seen, shown, None, said)
+    return SpanAnnotations(
+        frame.filter(pl.col("type").is_not_null()).drop(rest), exposure, shown, None, notes
+    )

@@ -20,7 +20,7 @@ def read_spans(frame: pl.DataFrame, given: Given) -> CandidateLabels:
 
 def reduce_spans(read: SpanAnnotations) -> CandidateLabels:
     """Every span that anybody marked, judged by all who saw its document."""
-    marks, seen, warnings = valid_spans(read, SPAN_ALIASES)
+    marks, exposure, warnings = valid_spans(read, SPAN_ALIASES)
     texts = None if read.texts is None else read.texts.drop_nulls().unique("document", maintain_order=True)
     lengths = read.lengths
     if texts is not None and not texts.is_empty():
@@ -35,7 +35,7 @@ def reduce_spans(read: SpanAnnotations) -> CandidateLabels:
     meets = (pl.col("start") < pl.col("end_o")) & (pl.col("start_o") < pl.col("end"))
     near = both.filter(meets & (pl.col("candidate") != pl.col("other")))
     near = near.select("contributor", candidate="other")
-    return candidate_labels(SPANS, candidates, marks, seen, near, texts, warnings)
+    return candidate_labels(SPANS, candidates, marks, exposure, near, texts, warnings)
 
 
 def _check(marks: pl.DataFrame, lengths: pl.DataFrame | None) -> None:
@@ -50,5 +50,5 @@ def _check(marks: pl.DataFrame, lengths: pl.DataFrame | None) -> None:
     if lengths is not None:
         beyond = marks.join(lengths, on="document").filter(pl.col("end") > pl.col("length"))
         if not beyond.is_empty():
-            said = f"{first_example(beyond)} ends beyond the document"
-            raise InputError(f"{said}, which has {beyond['length'][0]:g} letters")
+            problem = f"{first_example(beyond)} ends beyond the document"
+            raise InputError(f"{problem}, which has {beyond['length'][0]:g} letters")

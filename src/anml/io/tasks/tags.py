@@ -25,59 +25,65 @@ MULTI_COLUMN_NAME, OUTPUT_COLUMNS = "these columns", ("item", "label", "tag")
 
 def read_tags(frame: pl.DataFrame, given: Given) -> CandidateLabels:
     """Sets of tags in one column (lists, lists as JSON, names apart by ;, | or a comma) or in several."""
-    frame, columns, said = _columns(frame, given)
+    frame, columns, notes = _columns(frame, given)
     frame, contributor, item, label = label_table(frame, {**given, "label": columns}, ())
     sets = _sets(frame[label])
-    seen = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=pl.Series(sets))
-    seen = seen.hstack(extra_columns(frame, (item, contributor, label), (*seen.columns, *OUTPUT_COLUMNS)))
+    exposure = frame.select(thing=as_text(frame[item]), contributor=contributor, tags=pl.Series(sets))
+    exposure = exposure.hstack(
+        extra_columns(frame, (item, contributor, label), (*exposure.columns, *OUTPUT_COLUMNS))
+    )
     known = given.get("true_label")
     if known is not None:
-        seen = seen.with_columns(_known_sets(seen[require_column(seen.columns, known, "true_label")], sets))
+        exposure = exposure.with_columns(
+            _known_sets(exposure[require_column(exposure.columns, known, "true_label")], sets)
+        )
     keys = ["thing", "contributor"]
-    if again := seen.height - seen.select(keys).n_unique():
+    if again := exposure.height - exposure.select(keys).n_unique():
         # Rows of one tag each, or somebody who came back: together they are one set.
         rest = pl.exclude(*keys, "tags").drop_nulls().first()
         together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
-        seen = seen.group_by(keys, maintain_order=True).agg(together, rest)
-        said.append(f"{pluralise(again, 'row')} by a contributor who already has one of the item: one set")
-    return _binary_judgements(seen, known, label, said)
+        exposure = exposure.group_by(keys, maintain_order=True).agg(together, rest)
+        notes.append(f"{pluralise(again, 'row')} by a contributor who already has one of the item: one set")
+    return _binary_judgements(exposure, known, label, notes)
 
 
-def _binary_judgements(seen: pl.DataFrame, known: str | None, label: str, said: list[str]) -> CandidateLabels:
+def _binary_judgements(
+    exposure: pl.DataFrame, known: str | None, label: str, other_notes: list[str]
+) -> CandidateLabels:
     """Every pair of an item and a tag as a yes or no of everybody who saw the item."""
-    ticked = [seen.select("thing", tag=name) for name in ("tags", known) if name is not None]
-    some = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
-    if some.is_empty():
+    ticked = [exposure.select("thing", tag=name) for name in ("tags", known) if name is not None]
+    ticked_pairs = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
+    if ticked_pairs.is_empty():
         raise InputError(f"column {label!r} has no tag in any row")
-    asked, what = _item_tag_pairs(some, seen)
-    rows = asked.join(seen, on="thing", maintain_order="left_right")
+    asked, what = _item_tag_pairs(ticked_pairs, exposure)
+    rows = asked.join(exposure, on="thing", maintain_order="left_right")
     has = pl.col("tags").list.contains(pl.col("tag"))
     answer = pl.when(has).then(pl.lit(TAG_PRESENT)).otherwise(pl.lit(TAG_ABSENT))
     rows = rows.with_columns(item=pl.format("{} · {}", "thing", "tag"), label=answer)
     if known is not None:
         right = pl.col(known).list.contains(pl.col("tag"))
-        told = pl.when(right).then(pl.lit(TAG_PRESENT)).when(~right).then(pl.lit(TAG_ABSENT))
-        rows = rows.with_columns(told.alias(known))
-    if rows.join(some, on=["thing", "tag"]).filter(pl.col("label") == TAG_ABSENT).is_empty():
+        known_answer = pl.when(right).then(pl.lit(TAG_PRESENT)).when(~right).then(pl.lit(TAG_ABSENT))
+        rows = rows.with_columns(known_answer.alias(known))
+    if rows.join(ticked_pairs, on=["thing", "tag"]).filter(pl.col("label") == TAG_ABSENT).is_empty():
         raise InputError("all who saw an item ticked the same tags there; there is nothing to compare")
-    empty = int((seen["tags"].list.len() == 0).sum())
+    empty = int((exposure["tags"].list.len() == 0).sum())
     warnings = [f"{pluralise(empty, 'row says', 'rows say')} that no tag fits"] if empty else []
     tags, pairs = pluralise(asked["tag"].n_unique(), "tag"), pluralise(asked.height, "pair")
     each = f"each of {pairs} of an item and a tag{what} is a yes or no of all who saw the item"
-    notes = [f"{label!r} holds sets of {tags}; {each}", *said]
+    notes = [f"{label!r} holds sets of {tags}; {each}", *other_notes]
     first = ["item", "contributor", "label", "thing", "tag"]
-    shape = StructuredTask(TAGS, "tag label", {"seen": seen.select("thing", "contributor")})
+    shape = StructuredTask(TAGS, "tag label", {"seen": exposure.select("thing", "contributor")})
     return CandidateLabels(rows.select(*first, pl.exclude(*first, "tags")), shape, notes, warnings)
 
 
-def _item_tag_pairs(some: pl.DataFrame, seen: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def _item_tag_pairs(ticked: pl.DataFrame, exposure: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """All pairs of an item and a tag; of very many tags those that anybody ticked, and how these are called.
 
     Where nobody ticks a tag all agree: without such pairs, who ticks at random would seem to contradict.
     """
-    tags, things = some["tag"].unique(), seen["thing"].unique()
-    if len(tags) * seen.height > MAX_PAIRS:
-        return some.sort("thing", "tag"), " that anybody ticked"
+    tags, things = ticked["tag"].unique(), exposure["thing"].unique()
+    if len(tags) * exposure.height > MAX_PAIRS:
+        return ticked.sort("thing", "tag"), " that anybody ticked"
     every = pl.DataFrame({"thing": things}).join(pl.DataFrame({"tag": tags}), how="cross")
     return every.sort("thing", "tag"), ""
 
@@ -93,16 +99,16 @@ def _columns(frame: pl.DataFrame, given: Given) -> tuple[pl.DataFrame, str | Non
         several = [name for name in free if are_flags(as_text(frame[name]).drop_nulls())]
     if len(several) < 2:
         return frame, label, []
-    found = [as_text(frame[require_column(frame.columns, name, "label")]) for name in several]
-    flags = [are_flags(series.drop_nulls()) for series in found]
+    columns_found = [as_text(frame[require_column(frame.columns, name, "label")]) for name in several]
+    flags = [are_flags(series.drop_nulls()) for series in columns_found]
     if len(set(flags)) > 1:
         odd = several[flags.index(not flags[0])]
         raise InputError(f"columns {several[0]!r} and {odd!r} are not both yes and no, or both names of tags")
     if flags[0]:
-        ticks = [read_flags(series, "a tag")[0] for series in found]
+        ticks = [read_flags(series, "a tag")[0] for series in columns_found]
         sets = [[n for n, yes in zip(several, row, strict=True) if yes] for row in zip(*ticks, strict=True)]
     else:
-        sets = [[tag for tag in row if tag] for row in zip(*found, strict=True)]
+        sets = [[tag for tag in row if tag] for row in zip(*columns_found, strict=True)]
     frame = frame.drop(several).with_columns(pl.Series(MULTI_COLUMN_NAME, sets, dtype=pl.List(pl.String)))
     return frame, MULTI_COLUMN_NAME, [f"columns {', '.join(several[:12])} say which tags an item has"]
 
@@ -114,8 +120,8 @@ def _known_sets(series: pl.Series, given: list[list[str]]) -> pl.Series:
         sets = _sets(series)
     else:
         known = read_flags(series, "true_label")[0].tolist()
-    told = [of if one else None for one, of in zip(known, sets, strict=True)]
-    return pl.Series(series.name, told, dtype=pl.List(pl.String))
+    known_sets = [tags if one else None for one, tags in zip(known, sets, strict=True)]
+    return pl.Series(series.name, known_sets, dtype=pl.List(pl.String))
 
 
 def _sets(series: pl.Series) -> list[list[str]]:
@@ -131,12 +137,12 @@ def _sets(series: pl.Series) -> list[list[str]]:
 
 def _from_json(text: str) -> list[str]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         raise InputError(f"{text[:60]!r} begins like a list of tags and is none") from None
-    if not isinstance(found, list) or not all(isinstance(tag, str | int | float) for tag in found):
+    if not isinstance(value, list) or not all(isinstance(tag, str | int | float) for tag in value):
         raise InputError(f"{text[:60]!r} is no list of tags")
-    return [str(tag) for tag in found]
+    return [str(tag) for tag in value]
 
 
 def is_tag_column(series: pl.Series) -> bool:
@@ -155,22 +161,22 @@ def is_tag_column(series: pl.Series) -> bool:
 def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """Choices of a Label Studio export, several answers allowed."""
     made, question = [], given.get("label")
-    found, said = last_annotations(tasks)
-    for each in found:
+    annotations, notes = last_annotations(tasks)
+    for each in annotations:
         chosen = [result for result in each.results(question) if result.get("type") == "choices"]
         if len(names := {str(result.get("from_name")) for result in chosen}) > 1:
             listed = ", ".join(sorted(names))
             raise InputError(f"tasks have several questions ({listed}); name one with --label")
         values = [as_object(result.get("value"), "choices").get("choices") or [] for result in chosen]
-        tags = [str(tag) for of in values for tag in of]
+        tags = [str(tag) for choices in values for tag in choices]
         made.append({"item": each.item, "contributor": each.who, "tags": tags, **each.beside})
-    return _framed(made), said
+    return _framed(made), notes
 
 
-def argilla_tags(found: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
+def argilla_tags(records: list[dict[str, Any]], given: Given) -> tuple[pl.DataFrame, list[str]]:
     """Answers to a question with several labels of an Argilla export."""
     made = []
-    for item, _, value, user, status in answers_to(found, question_of(found, given.get("label"))):
+    for item, _, value, user, status in answers_to(records, question_of(records, given.get("label"))):
         if status in SUBMITTED and user is not None:
             listed = value if isinstance(value, list) else [] if value is None else [value]
             made.append({"item": item, "contributor": user, "tags": [str(tag) for tag in listed]})

@@ -41,13 +41,13 @@ class CandidateLabels(NamedTuple):
 
 def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -> str:
     """The column that plays a role; without one there is nothing to read."""
-    if (found := find_column(frame.columns, given, role, names)) is None:
+    if (name := find_column(frame.columns, given, role, names)) is None:
         how = f"name one of {format_names(frame.columns)} with --{OPTIONS.get(role, role)}"
         how = (
             f"call one of {format_names(frame.columns)} so" if role in ("x", "y", "width", "height") else how
         )
         raise InputError(f"no column says {role}; {how}")
-    return found
+    return name
 
 
 def contributor_column(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
