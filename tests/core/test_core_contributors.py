@@ -15,28 +15,30 @@ class TestSums:
     def test_by_hand(self):
         signals = Signals.of([1.0, 0.5, 0.0, 0.5], v=[0.8, 0.4, 0.2, 0.2], r=0.5)
         weighting = weigh(signals.q, signals.v, signals.r, recipe={"combine": "multiplicative", "keep": 0.5})
-        found = contributor_summary(signals, weighting, np.array([0, 0, 1, 1]), ["ann", "bob"])
-        np.testing.assert_array_equal(found["rows"], [2, 2])
-        np.testing.assert_array_equal(found["kept"], [2, 0])
-        np.testing.assert_array_equal(found["kept_share"], [1, 0])
-        np.testing.assert_allclose(found["mean_q"], [0.75, 0.25])
-        np.testing.assert_allclose(found["mean_v"], [0.6, 0.2])
-        np.testing.assert_allclose(found["row_share"], [0.5, 0.5])
-        np.testing.assert_allclose(found["weight_share"], [1.0, 0.0])
+        result = contributor_summary(signals, weighting, np.array([0, 0, 1, 1]), ["ann", "bob"])
+        np.testing.assert_array_equal(result["rows"], [2, 2])
+        np.testing.assert_array_equal(result["kept"], [2, 0])
+        np.testing.assert_array_equal(result["kept_share"], [1, 0])
+        np.testing.assert_allclose(result["mean_q"], [0.75, 0.25])
+        np.testing.assert_allclose(result["mean_v"], [0.6, 0.2])
+        np.testing.assert_allclose(result["row_share"], [0.5, 0.5])
+        np.testing.assert_allclose(result["weight_share"], [1.0, 0.0])
 
     @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 99))
-    def test_shares_sum_to_one_and_counts_add_up(self, who, seed):
+    def test_shares_sum_to_one_and_counts_add_up(self, contributor, seed):
         rng = np.random.default_rng(seed)
-        names, codes = np.unique(who, return_inverse=True)
+        names, codes = np.unique(contributor, return_inverse=True)
         signals = Signals.of(
-            rng.uniform(size=len(who)), rng.uniform(size=len(who)), rng.uniform(size=len(who))
+            rng.uniform(size=len(contributor)),
+            rng.uniform(size=len(contributor)),
+            rng.uniform(size=len(contributor)),
         )
         weighting = weigh(signals.q, signals.v, signals.r, recipe="softmax")
-        found = contributor_summary(signals, weighting, codes, [str(name) for name in names])
-        assert found["rows"].sum() == len(who)
-        assert found["kept"].sum() == weighting.kept.sum()
-        assert found["weight_share"].sum() == pytest.approx(1)
-        assert (found["accuracy_low"] <= found["accuracy_high"]).all()
+        result = contributor_summary(signals, weighting, codes, [str(name) for name in names])
+        assert result["rows"].sum() == len(contributor)
+        assert result["kept"].sum() == weighting.kept.sum()
+        assert result["weight_share"].sum() == pytest.approx(1)
+        assert (result["accuracy_low"] <= result["accuracy_high"]).all()
 
 
 class TestShrinkage:
@@ -46,20 +48,20 @@ class TestShrinkage:
             [rng.uniform(size=200) < p for p in (0.9, 0.85, 0.8, 0.95)] + [[0, 0, 1]]
         ).astype(float)
         codes = np.r_[np.repeat(np.arange(4), 200), [4, 4, 4]]
-        few = shrink_group_means(values, codes)
-        assert few.mean[4] > 0.7
-        assert few.high[4] - few.low[4] > few.high[0] - few.low[0]
+        small = shrink_group_means(values, codes)
+        assert small.mean[4] > 0.7
+        assert small.high[4] - small.low[4] > small.high[0] - small.low[0]
 
     def test_many_rows_speak_for_themselves(self):
         values = np.r_[np.ones(500), np.zeros(500), np.ones(500)]
-        found = shrink_group_means(values, np.repeat([0, 1, 2], 500))
-        np.testing.assert_allclose(found.mean, [1, 0, 1], atol=0.01)
+        result = shrink_group_means(values, np.repeat([0, 1, 2], 500))
+        np.testing.assert_allclose(result.mean, [1, 0, 1], atol=0.01)
 
     def test_equal_contributors_are_pooled(self):
         values = np.tile([0.0, 1.0], 100)
-        found = shrink_group_means(values, np.repeat([0, 1], 100))
-        np.testing.assert_allclose(found.mean, [0.5, 0.5])
-        assert found.strength == 30
+        result = shrink_group_means(values, np.repeat([0, 1], 100))
+        np.testing.assert_allclose(result.mean, [0.5, 0.5])
+        assert result.strength == 30
 
     def test_one_contributor(self):
         assert shrink_group_means(np.array([1.0, 0.0]), np.array([0, 0])).mean == pytest.approx([0.5])

@@ -73,8 +73,8 @@ def test_claims_by_hand(results, claim, verdict):
 
 
 def test_too_few_trials_tell_nothing(results):
-    few = Results(results.experiment, results.rows.filter(results.rows["trial"] < LEAST_TRIALS - 1))
-    verdict = evaluate_claim({"text": "t", "better": ["mine.error", "krum.error"]}, few)
+    small = Results(results.experiment, results.rows.filter(results.rows["trial"] < LEAST_TRIALS - 1))
+    verdict = evaluate_claim({"text": "t", "better": ["mine.error", "krum.error"]}, small)
     assert verdict["verdict"] == OPEN
     assert verdict["detail"].startswith("9 trials are too few to say")
 
@@ -138,8 +138,8 @@ def test_what_a_page_says_of_our_rows_is_filled_from_them(name):
     # What a name stands for (`cifar10n: 50,000 images`) is said of the data, not of our rows.
     notes = [note for note in experiment.notes if not re.match(r"[\w -]+: ", note)]
     for sentence in (*notes, *(claim.get("why", "") for claim in experiment.claims)):
-        said = [float(n.rstrip("%").replace(",", "")) for n in MEASURED.findall(FIGURE.sub("", sentence))]
-        assert {n for n in said if round(n, 6) not in {round(k, 6) for k in known}} == set(), sentence
+        messages = [float(n.rstrip("%").replace(",", "")) for n in MEASURED.findall(FIGURE.sub("", sentence))]
+        assert {n for n in messages if round(n, 6) not in {round(k, 6) for k in known}} == set(), sentence
 
 
 @pytest.mark.parametrize("form", REGIONS)
@@ -180,8 +180,8 @@ def test_an_interval_is_shown_where_there_is_one(results):
 
 def test_figures_that_differ_by_rounding_alone_are_the_same(results):
     nearly = {"plus": ["krum.error", 1e-15]}
-    found = evaluate_claim({"text": "t", "equal": [nearly, "krum.error"], "margin": 1}, results)
-    assert found["detail"] == "12 = 12, difference 0"
+    result = evaluate_claim({"text": "t", "equal": [nearly, "krum.error"], "margin": 1}, results)
+    assert result["detail"] == "12 = 12, difference 0"
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def rows_of(experiment, trials=(0, 1), methods=None):
     ]
 
 
-def kept(experiment, folder, name="a", **some):
-    found = rows_of(experiment, **some)
-    keep_part(experiment, folder, name, found, set())
-    return found
+def kept(experiment, folder, name="a", **subset):
+    result = rows_of(experiment, **subset)
+    keep_part(experiment, folder, name, result, set())
+    return result
 
 
 def test_rows_that_are_kept_are_known_done_and_complete(tmp_path):
@@ -54,9 +54,9 @@ def test_rows_that_are_kept_are_known_done_and_complete(tmp_path):
     assert known_rows(experiment, tmp_path) is None
     assert finished_trials(None) == set()
     kept(experiment, tmp_path)
-    found = known_rows(experiment, tmp_path)
-    assert len(found) == 8
-    assert finished_trials(found) == {(cell, trial) for cell, *_ in cells_of(experiment) for trial in (0, 1)}
+    result = known_rows(experiment, tmp_path)
+    assert len(result) == 8
+    assert finished_trials(result) == {(cell, trial) for cell, *_ in cells_of(experiment) for trial in (0, 1)}
     columns = ["seed", "trial", "bad", "method", "error"]
     assert complete_rows(experiment, tmp_path).columns == columns
 
@@ -65,10 +65,10 @@ def test_rows_stand_in_the_order_of_the_file_whatever_block_came_first(tmp_path)
     experiment = made()
     for place, trials in enumerate([(1,), (0,)]):
         kept(experiment, tmp_path, f"b{place}", trials=trials)
-    found = complete_rows(experiment, tmp_path)
-    assert found["trial"].to_list() == [0] * 4 + [1] * 4
-    assert found["bad"].to_list() == ["0.1", "0.1", "0.3", "0.3"] * 2
-    assert found["method"].to_list() == ["uniform", "krum"] * 4
+    result = complete_rows(experiment, tmp_path)
+    assert result["trial"].to_list() == [0] * 4 + [1] * 4
+    assert result["bad"].to_list() == ["0.1", "0.1", "0.3", "0.3"] * 2
+    assert result["method"].to_list() == ["uniform", "krum"] * 4
 
 
 def test_joining_changes_nothing_but_where_rows_lie(tmp_path):
@@ -89,9 +89,9 @@ def test_a_later_row_takes_the_place_of_an_earlier_one(tmp_path):
     join_parts(experiment, tmp_path)
     changed = [{**row, "error": 99.0} for row in rows_of(experiment, trials=(0,))]
     keep_part(experiment, tmp_path, "b", changed, set())
-    found = complete_rows(experiment, tmp_path)
-    assert found.filter(pl.col("trial") == 0)["error"].to_list() == [99.0] * 4
-    assert len(found) == 8
+    result = complete_rows(experiment, tmp_path)
+    assert result.filter(pl.col("trial") == 0)["error"].to_list() == [99.0] * 4
+    assert len(result) == 8
 
 
 def test_rows_are_found_again_under_new_labels(tmp_path):
@@ -99,16 +99,16 @@ def test_rows_are_found_again_under_new_labels(tmp_path):
     old = made(vary={"share": [{"label": "few", "bad": 0.1}, {"label": "many", "bad": 0.3}]})
     kept(old, tmp_path)
     new = made(vary={"amount": [{"label": "some", "bad": 0.1}, {"label": "most", "bad": 0.3}]})
-    found = complete_rows(new, tmp_path)
-    assert found["amount"].unique(maintain_order=True).to_list() == ["some", "most"]
-    assert found["error"].to_list() == [row["error"] for row in rows_of(new)]
+    result = complete_rows(new, tmp_path)
+    assert result["amount"].unique(maintain_order=True).to_list() == ["some", "most"]
+    assert result["error"].to_list() == [row["error"] for row in rows_of(new)]
 
 
 def test_two_labels_of_one_setting_each_have_the_rows(tmp_path):
     experiment = made(vary={"name": [{"label": "a", "bad": 0.1}, {"label": "b", "bad": 0.1}]})
     kept(experiment, tmp_path, trials=(0,))
-    found = known_rows(experiment, tmp_path)
-    assert found["name"].to_list() == ["a", "a", "b", "b"]
+    result = known_rows(experiment, tmp_path)
+    assert result["name"].to_list() == ["a", "a", "b", "b"]
 
 
 def test_rows_of_other_settings_are_not_todays(tmp_path):
@@ -129,9 +129,9 @@ def test_a_method_that_does_not_apply_is_kept_as_absent(tmp_path):
     asked = {(cell, 0) for cell, *_ in cells_of(experiment)}
     keep_part(experiment, tmp_path, "a", rows_of(experiment, (0,), ["krum"]), asked)
     assert finished_trials(known_rows(experiment, tmp_path)) == asked
-    found = complete_rows(experiment, tmp_path)
-    assert found["method"].to_list() == ["krum", "krum"]
-    assert "absent" not in found.columns
+    result = complete_rows(experiment, tmp_path)
+    assert result["method"].to_list() == ["krum", "krum"]
+    assert "absent" not in result.columns
 
 
 def test_no_more_trials_than_were_last_asked_for(tmp_path):

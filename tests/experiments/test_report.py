@@ -78,8 +78,8 @@ def test_the_papers_value_stands_beside_ours_and_a_tilde_marks_what_is_implied(e
     (line,) = [line for line in lines if "· paper" in line and line.startswith("|")]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert (cells[0], cells[-1]) == ("0.1", "**20.5 ± .4** · paper ~12.4")
-    said = "[x](paper/x.md): krum is low (20.5 [20.12, 20.88]; asked: at most 1). *it is not*"
-    assert said in (folder / "paper.md").read_text()
+    message = "[x](paper/x.md): krum is low (20.5 [20.12, 20.88]; asked: at most 1). *it is not*"
+    assert message in (folder / "paper.md").read_text()
 
 
 def test_claims_stand_on_the_page_of_the_experiment_with_whose_limit_it_is(experiment, folder):

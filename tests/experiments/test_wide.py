@@ -19,7 +19,7 @@ def row(key, metric, ours, half=None, paper=None, **more):
 
 
 @pytest.mark.parametrize(
-    ("figure", "said"),
+    ("figure", "message"),
     [
         (row({}, "error", 4.2, 0.6, 4.6), "4.2 ± .6 · paper 4.6"),
         (row({}, "error", 12.0, 1.25, 12.4, implied=True), "12.0 ± 1.2 · paper ~12.4"),
@@ -30,8 +30,8 @@ def row(key, metric, ours, half=None, paper=None, **more):
         (row({}, "cohens_d", -1.256, paper=-1.2), "-1.26 · paper -1.20"),
     ],
 )
-def test_a_cell_is_ours_its_interval_and_the_papers(figure, said):
-    assert cell(figure) == said
+def test_a_cell_is_ours_its_interval_and_the_papers(figure, message):
+    assert cell(figure) == message
 
 
 def test_far_from_the_paper_is_bold_whatever_the_metric():
@@ -122,9 +122,9 @@ def test_failures_stand_under_their_cause(tmp_path):
     assert plain[2] == "12 trials, 3 seeds"
     page = page(summary)
     under = page.split("Claims that do not hold, by cause:")[1]
-    few, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
+    small, unknown = under.index(CAUSES["few"]), under.index(CAUSES[""])
     assert (
-        few
+        small
         < under.index("it is not (2 < 3; asked: at most 1). *So.*")
         < unknown
         < under.index("nor this (4;")

@@ -151,7 +151,7 @@ class TestExports:
         result = self.read("toloka.tsv")
         assert result.table.frame["true_label"].to_list() == ["yes", "yes", None]
         assert "reviewed" not in result.roles
-        assert result.beside == ("truth", "true_label")
+        assert result.others == ("truth", "true_label")
 
     def test_nothing_is_known_where_nothing_was_said(self):
         for name in ("argilla_flat.json", "mturk.csv"):

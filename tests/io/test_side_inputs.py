@@ -65,7 +65,7 @@ def test_columns_named_by_class_in_any_order_and_kind(kind, tmp_path) -> None:
     assert made.classes == ["a", "b"]
     # The third row has no label: it is left out here as well.
     assert probabilities(made)[:, 0] == pytest.approx([P_A[at] for at in USED])
-    assert len(made.beside["predictions"]["sha256"]) == 64
+    assert len(made.side_input_files["predictions"]["sha256"]) == 64
 
 
 def test_an_array_is_in_the_order_of_the_classes(tmp_path) -> None:

@@ -29,7 +29,7 @@ def test_reviews_in_a_file_become_v_without_a_ledger():
     # One assignment was approved, one rejected, one only submitted, which says nothing.
     assert result.table.frame["verification"].to_list() == [0.70, 0.07, None]
     assert "2 reviews in this file, which nobody signed" in result.about_v
-    assert result.beside == ("truth", "true_label")
+    assert result.others == ("truth", "true_label")
 
 
 def test_without_reviews_v_is_not_made_up():
@@ -40,7 +40,7 @@ def test_without_reviews_v_is_not_made_up():
 
 def test_a_plain_table_stays_as_it_is():
     result = read_source(DATA / "crowd_long.csv", "auto", {})
-    assert (result.format, result.roles, result.beside, result.notes) == ("table", {}, (), [])
+    assert (result.format, result.roles, result.others, result.notes) == ("table", {}, (), [])
 
 
 def test_a_named_format_goes_before_what_is_recognised():
@@ -94,6 +94,6 @@ def test_rows_of_the_ledger_are_recognised_with_all_their_columns(tmp_path):
     pl.DataFrame({name: ["a"] for name in (*names, "batch")}).write_parquet(path)
     result = read_source(path, "auto", {})
     assert result.format == "ledger rows"
-    assert result.beside == ("level", "evidence", "batch", "truth")
+    assert result.others == ("level", "evidence", "batch", "truth")
     pl.DataFrame({name: ["a"] for name in names}).write_parquet(path)
     assert read_source(path, "auto", {}).format == "table"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from anml.core.profile import PredictorTraining
-from anml.core.progress import ticker
 from anml.networks.crossfit import cross_fit, network_folds, scale_targets
 
 SHORT = PredictorTraining(hidden=(8,), max_epochs=60, folds=3, lr=0.02)
@@ -113,10 +112,3 @@ class TestFit:
         fitted(*table(30), progress=lambda *what: messages.append(what))
         assert messages[0] == ("early stopping", 1, 60)
         assert [done for _, done, _ in messages] == list(range(1, len(messages) + 1))
-
-
-def test_a_ticker_never_asks_to_stop():
-    messages = []
-    assert ticker(lambda *what: messages.append(what), "x", 9)(4) is False
-    assert messages == [("x", 4, 9)]
-    assert ticker(None, "x", 9)(4) is False

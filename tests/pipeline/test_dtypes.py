@@ -62,17 +62,17 @@ def test_every_kind_comes_back(values, kind):
     text = pl.DataFrame(
         {"label": as_text(given["label"]), "suggested_label": as_text(given["label"])[[0, 0, 0]]}
     )
-    found = restore_types(text, column_types(given, Columns("label")))
-    assert found.schema == {"label": kind, "suggested_label": kind}
-    assert found["label"].to_list() == values
-    assert to_text(found).equals(text)
+    result = restore_types(text, column_types(given, Columns("label")))
+    assert result.schema == {"label": kind, "suggested_label": kind}
+    assert result["label"].to_list() == values
+    assert to_text(result).equals(text)
 
 
 def test_a_name_that_is_no_value_leaves_text():
     given = read_table(pl.DataFrame({"label": [1, 2], "who": [5, 6]})).frame
     kinds = column_types(given, Columns("label", contributor="who"))
-    found = restore_types(pl.DataFrame({"contributor": ["(all)", "5"]}), kinds)
-    assert found["contributor"].to_list() == ["(all)", "5"]
+    result = restore_types(pl.DataFrame({"contributor": ["(all)", "5"]}), kinds)
+    assert result["contributor"].to_list() == ["(all)", "5"]
 
 
 NUMBERS = {"label": pl.Int64, "contributor": pl.Int64, "task": pl.Int64}
@@ -97,10 +97,10 @@ def test_an_engine_keeps_the_kinds_that_memory_keeps(kinds, tmp_path):
     samples = engine.samples.collect().sort("row")
     wanted = {"label": kinds["label"], "suggested_label": kinds["label"], "contributor": kinds["contributor"]}
     wanted |= {"item": kinds["task"]}
-    for found in (memory.samples, samples, pl.read_parquet(tmp_path / "memory" / "samples.parquet")):
-        assert {name: found.schema[name] for name in wanted} == wanted
-        assert found["label"].to_list() == frame["label"].drop_nulls().to_list()
-        assert found["item"].to_list() == frame["task"].gather(found["row"]).to_list()
+    for entry in (memory.samples, samples, pl.read_parquet(tmp_path / "memory" / "samples.parquet")):
+        assert {name: entry.schema[name] for name in wanted} == wanted
+        assert entry["label"].to_list() == frame["label"].drop_nulls().to_list()
+        assert entry["item"].to_list() == frame["task"].gather(entry["row"]).to_list()
     assert samples.select(memory.samples.columns).schema == memory.samples.schema
     assert engine.contributors.schema == memory.contributors.schema
     assert set(engine.contributors["contributor"]) == set(frame["contributor"])
@@ -119,49 +119,51 @@ def test_a_model_predicts_in_the_kind_of_its_labels(tmp_path):
     train_table(frame, Request(label="label", contributor="who", evaluate=False), model="logistic").save(
         tmp_path
     )
-    found = predict_table(tmp_path, frame)["label"]
-    assert found.dtype == pl.Int64
-    assert (found.to_numpy() == frame["label"]).mean() > 0.9
+    result = predict_table(tmp_path, frame)["label"]
+    assert result.dtype == pl.Int64
+    assert (result.to_numpy() == frame["label"]).mean() > 0.9
 
 
 def test_the_items_column_comes_once():
     """Another column of that name, which is an identifier, is a key."""
     frame = crowd(items=40)[0].select("task", "label", "contributor").drop_nulls()
     numbers = frame.with_columns(item=pl.col("task").str.slice(1).cast(pl.Int64)).drop("task")
-    found = anml.audit(numbers, label="label", contributor="contributor", item="item", evaluate=False).samples
-    assert found["item"].dtype == pl.Int64
-    assert "key_item" not in found.columns
+    result = anml.audit(
+        numbers, label="label", contributor="contributor", item="item", evaluate=False
+    ).samples
+    assert result["item"].dtype == pl.Int64
+    assert "key_item" not in result.columns
     named = frame.with_columns(item=pl.int_range(pl.len()) + 1000)
     names = {"label": "label", "contributor": "contributor", "item": "task"}
-    found = anml.audit(named, **names, schema={"key": "item"}, evaluate=False).samples
-    assert found["key_item"].to_list() == named["item"].to_list()
-    assert found["item"].to_list() == named["task"].to_list()
+    result = anml.audit(named, **names, schema={"key": "item"}, evaluate=False).samples
+    assert result["key_item"].to_list() == named["item"].to_list()
+    assert result["item"].to_list() == named["task"].to_list()
 
 
 class TestIndex:
     data = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=[7, 8, 9])
 
     def test_rows_are_found_by_it(self):
-        beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 8])
-        assert align_by_index("predictions", beside, self.data)["p"].tolist() == [0.7, 0.8, 0.9]
-        assert align_by_index("predictions", beside["p"], self.data).tolist() == [0.7, 0.8, 0.9]
+        extra = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 8])
+        assert align_by_index("predictions", extra, self.data)["p"].tolist() == [0.7, 0.8, 0.9]
+        assert align_by_index("predictions", extra["p"], self.data).tolist() == [0.7, 0.8, 0.9]
 
     def test_one_that_only_counts_says_nothing(self):
-        beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]})
-        assert align_by_index("predictions", beside, self.data) is beside
+        extra = pd.DataFrame({"p": [0.9, 0.7, 0.8]})
+        assert align_by_index("predictions", extra, self.data) is extra
         # But where the data are numbered so too, and shuffled, it could be meant either way.
         for order, refused in (([0, 1, 2], False), ([2, 0, 1], True)):
             data = self.data.set_axis(order, axis=0)
             if not refused:
-                assert align_by_index("predictions", beside, data) is beside
+                assert align_by_index("predictions", extra, data) is extra
                 continue
             with pytest.raises(InputError, match="the predictions are numbered from 0"):
-                align_by_index("predictions", beside, data)
+                align_by_index("predictions", extra, data)
 
     def test_data_without_one_cannot_be_aligned_by_it(self):
-        data, beside = pl.from_pandas(self.data), pd.DataFrame({"p": [0.9, 0.7, 0.8]})
+        data, extra = pl.from_pandas(self.data), pd.DataFrame({"p": [0.9, 0.7, 0.8]})
         for order, refused in (([0, 1, 2], False), ([2, 0, 1], True), (["x", "y", "z"], True)):
-            given = beside.set_axis(order, axis=0)
+            given = extra.set_axis(order, axis=0)
             if not refused:
                 assert align_by_index("predictions", given, data) is given
                 continue
@@ -170,9 +172,9 @@ class TestIndex:
                     align_by_index("predictions", given, each)
 
     def test_rows_that_are_missing_are_named(self):
-        beside = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 1])
+        extra = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 7, 1])
         with pytest.raises(InputError, match="the predictions have no row of index '8'"):
-            align_by_index("predictions", beside, self.data)
+            align_by_index("predictions", extra, self.data)
         twice = pd.DataFrame({"p": [0.9, 0.7, 0.8]}, index=[9, 9, 8])
         with pytest.raises(InputError, match="one has duplicates"):
             align_by_index("embeddings", twice, self.data)
@@ -195,6 +197,8 @@ def test_shuffled_embeddings_find_their_rows():
 def test_predictions_at_odds_with_the_labels_say_so():
     frame = table()
     right = np.where(frame["label"].to_numpy()[:, None] == [0, 10], 0.9, 0.1)
-    for given, said in ((right, False), (1 - right, True), (np.roll(right, 1, axis=0), True)):
+    for given, message in ((right, False), (1 - right, True), (np.roll(right, 1, axis=0), True)):
         audit = anml.audit(frame, label="label", contributor="who", predictions=given, evaluate=False)
-        assert any("check the order of their rows" in warning for warning in audit._result.warnings) == said
+        assert (
+            any("check the order of their rows" in warning for warning in audit._result.warnings) == message
+        )

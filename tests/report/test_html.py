@@ -172,14 +172,14 @@ class TestNumbers:
         words = Page(html).words
         for name in ("alpha", "tau_s", "tau_h", "tau_c", "tau_n", "keep", "select", "hidden", "references"):
             assert name in words
-        for said in (
+        for message in (
             "31",
             "ab" * 32,
             "602, 600 of them used",
             "7 years",
             versions()["numpy"],
         ):
-            assert said in words
+            assert message in words
         assert "a note about the columns" in words
         assert "A warning about the dates." in words
 
@@ -197,17 +197,17 @@ class TestNumbers:
 
 class TestVerdict:
     @pytest.mark.parametrize(
-        ("errors", "said", "advised"),
+        ("errors", "message", "advised"),
         [
             ((0.3, 0.2, 0.1), "lower the error by 67%", ""),
             ((0.1, 0.2, 0.2), "increase the error", "“uniform”"),
             ((0.3, 0.3, 0.3), "no significant effect", ""),
         ],
     )
-    def test_says_plainly_what_changes(self, result, errors, said, advised):
+    def test_says_plainly_what_changes(self, result, errors, message, advised):
         words = Page(render_report(replace(result, evaluation=comparison(*errors)))).words
         assert f"{errors[0]:.1%} → {errors[2]:.1%}" in words
-        assert said in words
+        assert message in words
         assert advised in words
         assert ("Equal weights gave a lower error" in words) == bool(advised)
 
@@ -347,10 +347,10 @@ class TestSize:
         assert "accuracy-title" not in page.ids
 
     def test_beyond_what_a_page_holds_contributors_are_counted(self):
-        many = audited(n=2_000, people=50)
-        frame = pl.concat([many.contributors] * 101).with_row_index("n")
+        large = audited(n=2_000, people=50)
+        frame = pl.concat([large.contributors] * 101).with_row_index("n")
         frame = frame.with_columns(contributor=pl.col("n").cast(pl.String)).drop("n")
-        words = Page(render_report(replace(many, contributors=frame))).words
+        words = Page(render_report(replace(large, contributors=frame))).words
         assert f"{frame.height - MAX_SEARCHABLE} more contributors are in contributors.csv" in words
 
     def test_many_classes_are_listed_not_drawn(self):
@@ -359,8 +359,8 @@ class TestSize:
         assert "too many classes" in page.words
 
     def test_of_many_it_is_said_how_many_are_what(self):
-        many = people(audited(n=2_000, people=MAX_DRAWN + 1), member_4=GUESSING, member_3=INCONCLUSIVE)
-        html = render_report(many)
+        large = people(audited(n=2_000, people=MAX_DRAWN + 1), member_4=GUESSING, member_3=INCONCLUSIVE)
+        html = render_report(large)
         assert "1 flagged, 0 less reliable, 1 inconclusive, 39 reliable." in Page(html).words
 
     def test_few_rows_are_marked(self):
@@ -372,8 +372,8 @@ def people(result, **verdicts):
     """The same result with other verdicts; who is not named is reliable."""
     named = [verdicts.get(name.replace("-", "_"), RELIABLE) for name in result.contributors["contributor"]]
     asked = [10 * (word == INCONCLUSIVE) for word in named]
-    told = {"verdict": pl.Series(named), "true_labels_needed": pl.Series(asked)}
-    return replace(result, contributors=result.contributors.with_columns(**told))
+    known = {"verdict": pl.Series(named), "true_labels_needed": pl.Series(asked)}
+    return replace(result, contributors=result.contributors.with_columns(**known))
 
 
 def believed(result, **figures):
@@ -382,53 +382,53 @@ def believed(result, **figures):
     return replace(result, contributors=result.contributors.with_columns(**changed))
 
 
-def relabelled(result, who, label, suggested):
-    mine = pl.col("contributor") == who
+def relabelled(result, contributor, label, suggested):
+    mine = pl.col("contributor") == contributor
     columns = {"label": label, "suggested_label": suggested}
     changed = [pl.when(mine).then(pl.lit(text)).otherwise(pl.col(name)).alias(name)
                for name, text in columns.items()]  # fmt: skip
     return replace(result, samples=result.samples.with_columns(changed))
 
 
-def told(said):
-    return [str(each) for each in said]
+def told(message):
+    return [str(each) for each in message]
 
 
 class TestWho:
     def test_first_lines_say_who_and_of_what(self, result):
-        found = people(result, member_4=CONTRADICTS, member_3=GUESSING, member_2=GUESSING)
-        found = relabelled(found, "member-3", "kind 1", "kind 0")
-        found = relabelled(found, "member-4", "kind 2", "kind 1")
-        said = told(flagged_sentences(found))
-        assert [sentence.split(" (")[0] for sentence in sorted(said)] == [
+        output = people(result, member_4=CONTRADICTS, member_3=GUESSING, member_2=GUESSING)
+        output = relabelled(output, "member-3", "kind 1", "kind 0")
+        output = relabelled(output, "member-4", "kind 2", "kind 1")
+        message = told(flagged_sentences(output))
+        assert [sentence.split(" (")[0] for sentence in sorted(message)] == [
             "member-2 is no better than guessing: the labels carry almost no information about the items",
             "member-3 gives “kind 1” in more than 90% of the labels",
             "member-4 labels “kind 1” items as “kind 2”",
         ]
-        words = Page(render_report(found)).words
-        assert max(words.index(sentence) for sentence in said) < words.index("Recommended actions")
+        words = Page(render_report(output)).words
+        assert max(words.index(sentence) for sentence in message) < words.index("Recommended actions")
         # In the table of contributors too, beside the verdict.
         assert any(
             row[1:2] == [f"{GUESSING}gives “kind 1” in more than 90% of the labels"]
-            for row in Page(render_report(found)).rows
+            for row in Page(render_report(output)).rows
         )
 
     def test_how_many_rows_that_is_stands_beside_it(self, result):
-        found = people(result, member_4=CONTRADICTS)
-        theirs = found.samples.filter(contributor="member-4")["p_correct"]
-        (said,) = told(flagged_sentences(found))
-        assert said.endswith(f" ({len(theirs)} rows, about {(1 - theirs).sum():.0f} wrong).")
+        output = people(result, member_4=CONTRADICTS)
+        theirs = output.samples.filter(contributor="member-4")["p_correct"]
+        (message,) = told(flagged_sentences(output))
+        assert message.endswith(f" ({len(theirs)} rows, about {(1 - theirs).sum():.0f} wrong).")
 
     def test_those_who_do_the_same_share_a_sentence(self, result):
-        found = people(result, member_4=GUESSING, member_3=GUESSING)
+        output = people(result, member_4=GUESSING, member_3=GUESSING)
         for name in ("member-3", "member-4"):
-            found = relabelled(found, name, "kind 1", "kind 0")
-        (said,) = told(flagged_sentences(found))
-        assert said.startswith("member-4 and member-3 give “kind 1” in more than 90% of the labels (")
+            output = relabelled(output, name, "kind 1", "kind 0")
+        (message,) = told(flagged_sentences(output))
+        assert message.startswith("member-4 and member-3 give “kind 1” in more than 90% of the labels (")
 
     def test_who_contradicts_in_many_ways_contradicts(self, result):
-        (said,) = told(flagged_sentences(people(result, member_4=CONTRADICTS)))
-        assert said.startswith("member-4 contradicts the others (")
+        (message,) = told(flagged_sentences(people(result, member_4=CONTRADICTS)))
+        assert message.startswith("member-4 contradicts the others (")
 
     @pytest.mark.parametrize(
         ("labels", "suggested", "says"),
@@ -438,45 +438,45 @@ class TestWho:
         ],
     )
     def test_who_is_wrong_on_one_class_alone_is_told_so(self, result, labels, suggested, says):
-        found = people(result, member_4=CONTRADICTS)
-        one = found.samples.filter(contributor="member-4").head(10)
+        output = people(result, member_4=CONTRADICTS)
+        one = output.samples.filter(contributor="member-4").head(10)
         one = one.with_columns(label=pl.Series(list(labels)), suggested_label=pl.Series(list(suggested)))
-        (said,) = told(flagged_sentences(replace(found, samples=one)))
-        assert said.startswith(f"member-4 {says} (")
+        (message,) = told(flagged_sentences(replace(output, samples=one)))
+        assert message.startswith(f"member-4 {says} (")
 
     def test_many_are_counted_not_listed(self):
-        many = audited(n=3_000, people=60)
-        everybody = many.contributors.with_columns(verdict=pl.lit(GUESSING))
-        said = told(flagged_sentences(replace(many, contributors=everybody)))
-        assert said[0].count("member-") == 5
-        assert " and 55 more are no better than guessing" in said[0]
+        large = audited(n=3_000, people=60)
+        everybody = large.contributors.with_columns(verdict=pl.lit(GUESSING))
+        message = told(flagged_sentences(replace(large, contributors=everybody)))
+        assert message[0].count("member-") == 5
+        assert " and 55 more are no better than guessing" in message[0]
 
     def test_who_hands_in_the_same_rows_is_named_once(self, result):
         names = result.contributors["contributor"].to_list()
-        of = {"member-1": ("member-0", 80), "member-0": ("member-1", 80)}
+        total = {"member-1": ("member-0", 80), "member-0": ("member-1", 80)}
         copied = people(result).contributors.with_columns(
-            duplicate_rows=pl.Series([of.get(name, (None, None))[1] for name in names]),
-            duplicates_of=pl.Series([of.get(name, (None, None))[0] for name in names]),
+            duplicate_rows=pl.Series([total.get(name, (None, None))[1] for name in names]),
+            duplicates_of=pl.Series([total.get(name, (None, None))[0] for name in names]),
         )
-        (said,) = told(contributor_findings(replace(result, contributors=copied)))
-        assert "have near-duplicate rows: 80 of " in said
-        assert set(said.split(" have")[0].split(" and ")) == {"member-0", "member-1"}
+        (message,) = told(contributor_findings(replace(result, contributors=copied)))
+        assert "have near-duplicate rows: 80 of " in message
+        assert set(message.split(" have")[0].split(" and ")) == {"member-0", "member-1"}
 
     def test_expected_false_accusations_stand_under_the_table(self, result):
-        found = replace(people(result, member_4=GUESSING, member_3=CONTRADICTS), expected_false_flags=0.013)
-        said = "Expected false flags: 0.013 of 2 (FDR ≤ 1%)."
-        assert false_discovery_sentence(found) == said
-        assert said in Page(render_report(found)).words
+        output = replace(people(result, member_4=GUESSING, member_3=CONTRADICTS), expected_false_flags=0.013)
+        message = "Expected false flags: 0.013 of 2 (FDR ≤ 1%)."
+        assert false_discovery_sentence(output) == message
+        assert message in Page(render_report(output)).words
         assert false_discovery_sentence(people(result)) == ""
 
     def test_nobody_is_accused(self, result):
         assert told(contributor_findings(people(result))) == ["No contributor is flagged."]
 
     def test_cannot_tell_is_said_by_name_and_with_what_would_help(self, result):
-        found = believed(people(result, member_4=INCONCLUSIVE), rows=9)
-        said = "Inconclusive for 1 of 5 contributors: member-4 has fewer than 10 labels."
-        assert told(contributor_findings(found)) == ["No contributor is flagged.", said]
-        page = Page(render_report(found))
+        output = believed(people(result, member_4=INCONCLUSIVE), rows=9)
+        message = "Inconclusive for 1 of 5 contributors: member-4 has fewer than 10 labels."
+        assert told(contributor_findings(output)) == ["No contributor is flagged.", message]
+        page = Page(render_report(output))
         # Ten labels would do, and there are nine.
         assert (
             "To reach a verdict for the inconclusive contributors, add more rows of 1 contributor."
@@ -500,70 +500,70 @@ class TestWho:
         ],
     )
     def test_why_somebody_is_left_open(self, result, rows, low, high, says):
-        found = people(result, member_3=INCONCLUSIVE, member_4=INCONCLUSIVE)
-        found = believed(found, rows=rows, accuracy_low=low, accuracy_high=high)
-        assert told(inconclusive_sentences(found)) == [f"Inconclusive for 2 of 5 contributors: {says}."]
+        output = people(result, member_3=INCONCLUSIVE, member_4=INCONCLUSIVE)
+        output = believed(output, rows=rows, accuracy_low=low, accuracy_high=high)
+        assert told(inconclusive_sentences(output)) == [f"Inconclusive for 2 of 5 contributors: {says}."]
 
     def test_who_is_left_open_is_told_what_looks_wrong(self, result):
-        found = relabelled(people(result, member_4=INCONCLUSIVE), "member-4", "kind 2", "kind 1")
-        found = believed(found, rows=40, accuracy_low=0.5, accuracy_high=0.7)
-        assert told(inconclusive_sentences(found)) == [
+        output = relabelled(people(result, member_4=INCONCLUSIVE), "member-4", "kind 2", "kind 1")
+        output = believed(output, rows=40, accuracy_low=0.5, accuracy_high=0.7)
+        assert told(inconclusive_sentences(output)) == [
             "Inconclusive for 1 of 5 contributors: member-4 has an accuracy of 50% to 70% (peers: 90%), "
             "and labels “kind 1” items as “kind 2”."
         ]
 
     def test_who_is_less_reliable_is_told_so_beside_the_others(self, result):
-        found = relabelled(people(result, member_4=LESS_RELIABLE), "member-4", "kind 2", "kind 1")
-        found = believed(found, accuracy=0.62, accuracy_low=0.5, peer_accuracy=0.9)
-        assert told(less_reliable(found)) == [
+        output = relabelled(people(result, member_4=LESS_RELIABLE), "member-4", "kind 2", "kind 1")
+        output = believed(output, accuracy=0.62, accuracy_low=0.5, peer_accuracy=0.9)
+        assert told(less_reliable(output)) == [
             "member-4 is less reliable: accuracy 62%, peers 90%; labels “kind 1” items as “kind 2”."
         ]
-        assert told(flagged_sentences(found)) == []
-        assert told(contributor_findings(found))[0] == "No contributor is flagged."
+        assert told(flagged_sentences(output)) == []
+        assert told(contributor_findings(output))[0] == "No contributor is flagged."
 
     def test_many_who_are_less_reliable_are_counted(self):
-        many = audited(n=3_000, people=60)
-        frame = many.contributors.with_columns(verdict=pl.lit(LESS_RELIABLE))
-        assert told(less_reliable(replace(many, contributors=frame))) == [
+        large = audited(n=3_000, people=60)
+        frame = large.contributors.with_columns(verdict=pl.lit(LESS_RELIABLE))
+        assert told(less_reliable(replace(large, contributors=frame))) == [
             "60 contributors are less reliable than their peers on comparable rows."
         ]
 
     def test_who_is_best_is_said(self, result):
-        found = believed(people(result, member_1=INCONCLUSIVE), accuracy_low=0.5, peer_accuracy=0.9)
-        names = found.contributors["contributor"].to_list()
+        output = believed(people(result, member_1=INCONCLUSIVE), accuracy_low=0.5, peer_accuracy=0.9)
+        names = output.contributors["contributor"].to_list()
         low = pl.Series([0.97 if name in ("member-0", "member-1") else 0.5 for name in names])
-        found = replace(
-            found, contributors=found.contributors.with_columns(accuracy_low=low, accuracy=low + 0.02)
+        output = replace(
+            output, contributors=output.contributors.with_columns(accuracy_low=low, accuracy=low + 0.02)
         )
-        assert told(top_contributors(found)) == [
+        assert told(top_contributors(output)) == [
             "member-0 is among the best contributors: 99% of their labels are estimated to be correct."
         ]
-        assert top_contributors(replace(found, disputed_share=0.4)) == []
+        assert top_contributors(replace(output, disputed_share=0.4)) == []
 
     def test_cannot_tell_of_anybody(self, result):
         nobody = people(result, **{f"member_{i}": INCONCLUSIVE for i in range(5)})
-        said = "Inconclusive for all 5 contributors."
-        assert told(inconclusive_sentences(nobody)) == [said]
+        message = "Inconclusive for all 5 contributors."
+        assert told(inconclusive_sentences(nobody)) == [message]
 
     def test_who_is_reliable_is_not_said_where_the_result_is_doubtful(self, result):
         rows = Page(render_report(replace(result, disputed_share=0.4))).rows
         assert next(row for row in rows if row[0] == "member-0")[2].strip() == "–"
 
     def test_hostile_labels_do_nothing(self, result):
-        found = relabelled(people(result, member_4=GUESSING), "member-4", "<script>x</script>", "kind 0")
-        assert render_report(found).count("<script") == 1
+        output = relabelled(people(result, member_4=GUESSING), "member-4", "<script>x</script>", "kind 0")
+        assert render_report(output).count("<script") == 1
 
 
 class TestWhatToDo:
     def test_rows_and_gain_by_hand(self, result):
         samples = result.samples.head(4).with_columns(p_correct=pl.Series([0.1, 0.2, 0.95, 1.0]))
-        found = replace(result, samples=samples, label_error_rate=Estimate(0.45, 0.25, 0.5))
+        output = replace(result, samples=samples, label_error_rate=Estimate(0.45, 0.25, 0.5))
         # The first two are expected to hold 0.9 + 0.8 wrong labels of 1.75 among four rows.
-        assert queue_gain(found) == pytest.approx((2, 1.7, 1.75 / 4, 0.05 / 4))
-        said = (
+        assert queue_gain(output) == pytest.approx((2, 1.7, 1.75 / 4, 0.05 / 4))
+        message = (
             "Review 2 rows: about 2 wrong labels are expected. This lowers the estimated share of rows with "
         )
-        assert f"{said}a wrong label from about 44% to about 1%." in recommended_actions(people(found))
+        assert f"{message}a wrong label from about 44% to about 1%." in recommended_actions(people(output))
 
     def test_of_slices_counts_are_of_all_rows(self, result):
         sliced = replace(people(result), data={**result.data, "rows": 60_000, "kept": 30_000})
@@ -572,10 +572,10 @@ class TestWhatToDo:
         assert "60,000 labels by 5 contributors" in Page(render_report(sliced)).words
 
     def test_the_list_is_the_same_on_every_surface(self, result):
-        found = result.queue
-        assert queue_gain(result).rows == found.candidates
-        assert f"of {found.candidates:,} items of the review queue" in Page(render_report(result)).words
-        assert f"Review {found.candidates:,} rows: " in " ".join(recommended_actions(people(result)))
+        output = result.queue
+        assert queue_gain(result).rows == output.candidates
+        assert f"of {output.candidates:,} items of the review queue" in Page(render_report(result)).words
+        assert f"Review {output.candidates:,} rows: " in " ".join(recommended_actions(people(result)))
 
     def test_nothing_to_do(self, result):
         clean = replace(people(result), samples=result.samples.with_columns(p_correct=pl.lit(0.9999)))
@@ -612,8 +612,8 @@ class TestWarnings:
         assert 'href="#warnings"' in html
 
     def test_a_dispute_is_described_by_its_share(self, result):
-        said = "disputed: contributors of 41% of the rows contradict the rest, and the data cannot show"
-        assert said in summary(replace(result, disputed_share=0.414)).dispute
+        message = "disputed: contributors of 41% of the rows contradict the rest, and the data cannot show"
+        assert message in summary(replace(result, disputed_share=0.414)).dispute
 
     def test_doubt_is_said_once_and_before_anything_else(self, result):
         doubt = replace(
@@ -637,18 +637,18 @@ GONE = (
 @pytest.mark.parametrize("given", ["vrt", ""])
 def test_sentences_that_readers_stumbled_over_are_gone(given):
     words = Page(render_report(audited(given=given))).words
-    assert [said for said in GONE if said in words] == []
+    assert [message for message in GONE if message in words] == []
 
 
 class TestCard:
     def test_has_the_answers_and_contributors_and_nothing_that_runs(self, result):
         card = render_card(result)
         words = Page(card).words
-        said = summary(result)
-        change = said.change
+        message = summary(result)
+        change = message.change
         for text in (
-            *told(said.contributors),
-            *said.todo,
+            *told(message.contributors),
+            *message.todo,
             change.headline,
             *change.sentences,
             "A warning about",
@@ -660,10 +660,10 @@ class TestCard:
         assert "kept" in words
 
     def test_is_short_and_escapes_names(self):
-        many = render_card(audited(n=3_000, people=100, names=[f"<b>{i}</b>" for i in range(100)]))
-        assert "<b>" not in many
-        assert len(many) < 12_000
-        assert "92 more contributors" in Page(many).words
+        large = render_card(audited(n=3_000, people=100, names=[f"<b>{i}</b>" for i in range(100)]))
+        assert "<b>" not in large
+        assert len(large) < 12_000
+        assert "92 more contributors" in Page(large).words
 
     def test_says_doubt_first(self, result):
         words = Page(render_card(replace(result, disputed_share=0.4))).words
@@ -721,12 +721,12 @@ class TestItems:
 
     def test_section_says_how_many_are_unclear_and_lists_them(self, result):
         samples = result.samples.with_columns(item=pl.format("i{}", pl.col("row") % 30))
-        found = replace(result, consensus=self.ITEMS, samples=samples)
-        page = Page(render_report(found))
+        output = replace(result, consensus=self.ITEMS, samples=samples)
+        page = Page(render_report(output))
         assert "consensus" in page.sections
         assert "the most probable label of each of 30 items" in page.words
         assert (
-            f"{found.queue.candidates:,} items are in the review queue (p below 0.90 and not confirmed)"
+            f"{output.queue.candidates:,} items are in the review queue (p below 0.90 and not confirmed)"
             in page.words
         )
         assert "10 more items are not listed" in page.words

@@ -51,11 +51,11 @@ def test_largest_remainder_by_hand():
 def test_the_research_toy_pool_pays_the_bad_contributor_almost_nothing():
     q, s = [0.95, 0.90, 0.90, 0.30], [0.81, 0.64, 0.10, 0.015]
     rows = row_weights("product", {"kept": [1] * 4, "q": q, "v": s, "r": [1] * 4, "t": [1] * 4})
-    found = payout_fractions(
+    result = payout_fractions(
         {name: claim(int(u), 1) for name, u in zip("abcd", rows, strict=True)}, PayoutRules()
     )
     # 0.0045 of 0.7695 + 0.576 + 0.09 + 0.0045 = 1.44
-    assert float(found["d"]) == pytest.approx(0.0045 / 1.44)
+    assert float(result["d"]) == pytest.approx(0.0045 / 1.44)
 
 
 def test_maximum_and_minimum_share_by_hand():
@@ -107,10 +107,10 @@ def test_a_maximum_for_others_gives_newcomers_no_more_than_their_cap():
 
 def test_square_root_volume_by_hand():
     # 100 rows of weight 1 count as 10, 4 rows as 2.
-    found = payout_fractions(
+    result = payout_fractions(
         {"a": claim(100 * UNIT, 100), "b": claim(4 * UNIT, 4)}, PayoutRules(volume="0.5")
     )
-    assert float(found["a"]) == pytest.approx(10 / 12)
+    assert float(result["a"]) == pytest.approx(10 / 12)
 
 
 @pytest.mark.parametrize(
@@ -130,58 +130,58 @@ def test_rules_say_what_is_wrong(settings, message):
 
 
 @given(st.integers(0, 10**15), claims)
-def test_everything_is_given_out_and_nobody_without_weight_gets_any(pool, found):
+def test_everything_is_given_out_and_nobody_without_weight_gets_any(pool, result):
     rules = PayoutRules()
-    weights = contributor_weights(found, rules)
-    given_out = largest_remainder_allocation(pool, payout_fractions(found, rules))
+    weights = contributor_weights(result, rules)
+    given_out = largest_remainder_allocation(pool, payout_fractions(result, rules))
     assert sum(given_out.values()) == (pool if any(weights.values()) else 0)
     assert all(amount == 0 for name, amount in given_out.items() if not weights[name])
     assert all(amount >= 0 for amount in given_out.values())
 
 
 @given(st.integers(0, 10**12), claims, st.randoms())
-def test_order_of_contributors_does_not_matter(pool, found, random):
-    names = list(found)
+def test_order_of_contributors_does_not_matter(pool, result, random):
+    names = list(result)
     random.shuffle(names)
-    shuffled = {name: found[name] for name in names}
+    shuffled = {name: result[name] for name in names}
     assert largest_remainder_allocation(
-        pool, payout_fractions(found, PayoutRules())
+        pool, payout_fractions(result, PayoutRules())
     ) == largest_remainder_allocation(pool, payout_fractions(shuffled, PayoutRules()))
 
 
 @given(st.integers(0, 10**12), claims, st.integers(1, 10**6))
-def test_scaling_all_weights_and_adding_a_zero_changes_nothing(pool, found, factor):
-    scaled = {name: c | {"units": c["units"] * factor} for name, c in found.items()}
-    before = largest_remainder_allocation(pool, payout_fractions(found, PayoutRules()))
+def test_scaling_all_weights_and_adding_a_zero_changes_nothing(pool, result, factor):
+    scaled = {name: c | {"units": c["units"] * factor} for name, c in result.items()}
+    before = largest_remainder_allocation(pool, payout_fractions(result, PayoutRules()))
     assert largest_remainder_allocation(pool, payout_fractions(scaled, PayoutRules())) == before
-    after = largest_remainder_allocation(pool, payout_fractions({**found, "zz": claim(0, 0)}, PayoutRules()))
+    after = largest_remainder_allocation(pool, payout_fractions({**result, "zz": claim(0, 0)}, PayoutRules()))
     assert after.pop("zz") == 0
     assert after == before
 
 
 @given(claims, st.integers(0, UNIT // 12), st.integers(UNIT // 4, UNIT))
-def test_bounded_shares_stay_in_their_bounds(found, low, high):
+def test_bounded_shares_stay_in_their_bounds(result, low, high):
     rules = PayoutRules(min_share=low, max_share=high)
-    got = payout_fractions(found, rules)
-    weights = contributor_weights(found, rules)
-    live = [name for name in found if weights[name]]
+    got = payout_fractions(result, rules)
+    weights = contributor_weights(result, rules)
+    live = [name for name in result if weights[name]]
     assert sum(got.values()) <= 1
-    new = [name for name in live if found[name]["newcomer"]]
+    new = [name for name in live if result[name]["newcomer"]]
     if len(new) < len(live):
         assert sum(got[name] for name in new) <= Fraction(rules.newcomer_cap, UNIT)
     for name in live:
         assert got[name] <= Fraction(high, UNIT)
-        assert got[name] >= (0 if found[name]["newcomer"] else Fraction(low, UNIT))
+        assert got[name] >= (0 if result[name]["newcomer"] else Fraction(low, UNIT))
     if live and (len(live) - len(new)) * high >= UNIT:
         assert sum(got.values()) == 1
 
 
 @given(st.integers(1, 10**12), claims, st.integers(2, 6))
-def test_splitting_an_id_gains_nothing_but_rounding(pool, found, pieces):
+def test_splitting_an_id_gains_nothing_but_rounding(pool, result, pieces):
     """With equal standing and linear volume, k accounts get what one got, to within k micro-units."""
-    name = sorted(found)[0]
-    whole = found[name]
-    rest = {other: claim for other, claim in found.items() if other != name}
+    name = sorted(result)[0]
+    whole = result[name]
+    rest = {other: claim for other, claim in result.items() if other != name}
     share, extra = divmod(whole["units"], pieces)
     split = {
         f"{name}-{i}": claim(
@@ -189,10 +189,10 @@ def test_splitting_an_id_gains_nothing_but_rounding(pool, found, pieces):
         )
         for i in range(pieces)
     }
-    one = largest_remainder_allocation(pool, payout_fractions(found, PayoutRules()))[name]
+    one = largest_remainder_allocation(pool, payout_fractions(result, PayoutRules()))[name]
     after = largest_remainder_allocation(pool, payout_fractions({**rest, **split}, PayoutRules()))
-    many = sum(after[part] for part in split)
-    assert abs(many - one) <= pieces
+    large = sum(after[part] for part in split)
+    assert abs(large - one) <= pieces
 
 
 @given(st.integers(1, 10**9), st.integers(1, 500))
@@ -212,18 +212,18 @@ def test_tripling_rows_pays_less_than_three_times(units_, others):
 
 @given(
     pool=st.integers(0, 10**12),
-    found=claims,
+    result=claims,
     low=st.integers(0, UNIT // 12),
     high=st.integers(UNIT // 8, UNIT),
     cap=st.integers(0, UNIT),
     volume=st.sampled_from(["1", "0.75", "0.5"]),
 )
-def test_a_second_program_comes_to_the_same_amounts(pool, found, low, high, cap, volume):
+def test_a_second_program_comes_to_the_same_amounts(pool, result, low, high, cap, volume):
     """The one in tests/ledger that shares no code with us, over every rule at once."""
     rules = PayoutRules(volume=volume, min_share=low, max_share=high, newcomer_cap=cap)
-    lines = [{"pid": name, **c} for name, c in found.items()]
+    lines = [{"pid": name, **c} for name, c in result.items()]
     manifest = {"unit": UNIT, "rules": asdict(rules), "pool": pool, "contributors": lines}
-    ours = payout_fractions(found, rules)
+    ours = payout_fractions(result, rules)
     amounts, theirs = amounts_of(manifest)
     assert theirs == ours
     assert amounts == largest_remainder_allocation(pool, ours)
@@ -243,10 +243,10 @@ COLUMNS = {
 @pytest.mark.parametrize("kind", ROW_WEIGHTS)
 class TestEveryRowWeight:
     def test_what_was_not_kept_weighs_nothing(self, kind):
-        found = row_weights(kind, COLUMNS)
-        assert found[1] == 0
-        assert (found[[0, 2]] > 0).all()
-        assert (found <= UNIT).all()
+        result = row_weights(kind, COLUMNS)
+        assert result[1] == 0
+        assert (result[[0, 2]] > 0).all()
+        assert (result <= UNIT).all()
 
     def test_each_row_is_quantised_by_itself(self, kind):
         whole = row_weights(kind, COLUMNS)
@@ -271,8 +271,8 @@ class TestEveryRowWeight:
 
 
 def test_row_weights_by_hand():
-    found = {kind: [int(unit) / UNIT for unit in row_weights(kind, COLUMNS)] for kind in ROW_WEIGHTS}
-    assert found == {
+    result = {kind: [int(unit) / UNIT for unit in row_weights(kind, COLUMNS)] for kind in ROW_WEIGHTS}
+    assert result == {
         "product": [0.4, 0.0, 0.125],
         "p_correct": [0.75, 0.0, 0.2],
         "blend": [0.1, 0.0, 0.7],

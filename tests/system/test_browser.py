@@ -54,9 +54,11 @@ def tweets(folder: Path) -> AuditResult:
     texts = pl.read_csv(folder / "weather_sentiment_items.csv.gz").select("item", "text")
     table = labels.unique("item", keep="first", maintain_order=True).join(texts, on="item").head(992)
     model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=3.0))
-    said = cross_val_predict(model, table["text"].to_list(), table["label"].to_list(), method="predict_proba")
+    message = cross_val_predict(
+        model, table["text"].to_list(), table["label"].to_list(), method="predict_proba"
+    )
     classes = sorted(table["label"].unique())
-    predictions = pl.DataFrame(said, schema=classes)
+    predictions = pl.DataFrame(message, schema=classes)
     request = Request(
         label="label", contributor="contributor", ignore=("text", "item"), predictions=predictions
     )
@@ -91,23 +93,27 @@ def shaped(task: str) -> AuditResult:
     text = "On Monday Ann Lee met Bob in New York and left for Oslo with a letter by Eve Stone"
     names = {"Ann Lee": "PER", "Bob": "PER", "New York": "LOC", "Oslo": "LOC", "Eve Stone": "PER"}
     for item in range(40):
-        for who in range(5):
-            seen, level = rng.random(5) > (0.6 if who == 4 else 0.1), item % 5 + (who == 4) * rng.integers(3)
+        for contributors in range(5):
+            inputs, level = (
+                rng.random(5) > (0.6 if contributors == 4 else 0.1),
+                item % 5 + (contributors == 4) * rng.integers(3),
+            )
             first, second = rng.choice(6, 2, replace=False)
-            row = {"item": f"i{item}", "annotator": f"p{who}"}
+            row = {"item": f"i{item}", "annotator": f"p{contributors}"}
             marks = [
                 (text.index(name), name, kind)
-                for (name, kind), is_one in zip(names.items(), seen, strict=True)
+                for (name, kind), is_one in zip(names.items(), inputs, strict=True)
                 if is_one
             ]
             rows += {
                 "preferences": [row | {"first": f"answer {first}", "second": f"answer {second}",
-                                      "choice": "first" if (first < second) == (who < 4) else "second"}],
+                                      "choice": ["second", "first"][(first < second) == (contributors < 4)]}],
                 "ordinal": [row | {"grade": int(level)}],
                 "tags": [row | {"tags": [kind for _, kind, _ in marks] or None}],
                 "spans": [row | {"start": at, "end": at + len(name), "type": kind, "text": text}
                           for at, name, kind in marks],
-                "boxes": [row | {"x": 15 * at + who / 5, "y": 10.0, "width": 9, "height": 9, "type": kind}
+                "boxes": [row | {"x": 15 * at + contributors / 5, "y": 10.0, "width": 9, "height": 9,
+                                 "type": kind}
                           for at, (_, _, kind) in enumerate(marks)],
             }[task]  # fmt: skip
     return anml.audit(pl.DataFrame(rows), contributor="annotator", task=task)._result
@@ -253,9 +259,9 @@ def test_search_finds_a_contributor_among_thousands(reports):
     assert page.locator("output").inner_text() == "25 shown of 3,000"
     last = report._result.contributors["contributor"][-1]
     page.get_by_label("Find a contributor").fill(last.upper())
-    found = [name.split("\n")[0] for name in listed(page)]
-    assert any(name.startswith(last) for name in found)
-    assert all(last in name for name in found)
+    results = [name.split("\n")[0] for name in listed(page)]
+    assert any(name.startswith(last) for name in results)
+    assert all(last in name for name in results)
     page.get_by_label("Find a contributor").fill("no-such-name")
     assert listed(page) == []
     assert page.locator("output").inner_text() == "0 of 3,000"

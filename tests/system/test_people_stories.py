@@ -34,12 +34,12 @@ def audited(frame, **named):
     return anml.audit(frame.drop("truth", strict=False), "label", "who", evaluate=False, **named)
 
 
-def verdicts(found) -> dict[str, str]:
-    return dict(found.contributors.select("contributor", "verdict").iter_rows())
+def verdicts(result) -> dict[str, str]:
+    return dict(result.contributors.select("contributor", "verdict").iter_rows())
 
 
-def figures(found, name: str) -> dict[str, float]:
-    return dict(found.contributors.select("contributor", name).iter_rows())
+def figures(result, name: str) -> dict[str, float]:
+    return dict(result.contributors.select("contributor", name).iter_rows())
 
 
 class TestSystematicErrors:
@@ -48,25 +48,25 @@ class TestSystematicErrors:
     def audit_of(self, flipped, error):
         x, truth = make_blobs(800, centers=4, n_features=5, cluster_std=1.0, random_state=3)
         rng = np.random.default_rng(3)
-        who = rng.integers(0, 20, 800)
+        contributor = rng.integers(0, 20, 800)
         wrong = (truth + (1 if error == "same" else rng.integers(1, 4, 800))) % 4
-        label = np.where(who < flipped, wrong, truth)
-        frame = pl.DataFrame(x, [f"x{k}" for k in range(5)]).with_columns(label=label, who=who)
+        label = np.where(contributor < flipped, wrong, truth)
+        frame = pl.DataFrame(x, [f"x{k}" for k in range(5)]).with_columns(label=label, who=contributor)
         return audited(frame.cast({"label": pl.String, "who": pl.String}))
 
     def test_a_majority_with_the_same_error_has_no_contributor_flagged(self):
-        found = self.audit_of(12, "same")
-        assert set(verdicts(found).values()) == {INCONCLUSIVE}
-        doubt = summary(found._result).dispute
+        result = self.audit_of(12, "same")
+        assert set(verdicts(result).values()) == {INCONCLUSIVE}
+        doubt = summary(result._result).dispute
         assert doubt.startswith("This result is disputed: contributors of ")
         assert "contradict the rest, and the data cannot show which side is correct" in doubt
 
     @pytest.mark.parametrize(("flipped", "error"), [(5, "same"), (8, "any")])
     def test_a_minority_or_independent_errors_are_found(self, flipped, error):
-        found = self.audit_of(flipped, error)
-        flagged = {name for name, word in verdicts(found).items() if word in FLAGGED}
+        result = self.audit_of(flipped, error)
+        flagged = {name for name, word in verdicts(result).items() if word in FLAGGED}
         assert flagged == {str(k) for k in range(flipped)}
-        assert found._result.disputed_share is None
+        assert result._result.disputed_share is None
 
 
 class TestThePerfectAnnotator:
@@ -74,26 +74,26 @@ class TestThePerfectAnnotator:
 
     FRAME = crowd([0.85] * 11 + [1.0], always=(11,))
 
-    def with_true_labels(self, many):
-        mine = self.FRAME["item"].unique(maintain_order=True)[:many]
+    def with_true_labels(self, large):
+        mine = self.FRAME["item"].unique(maintain_order=True)[:large]
         known = pl.when(pl.col("item").is_in(mine.implode())).then("truth").otherwise(None)
         return self.FRAME.with_columns(known=known)
 
     def test_is_reliable_and_among_the_best(self):
-        found = audited(self.FRAME, item="item")
-        assert verdicts(found) == {f"p{k:02}": RELIABLE for k in range(12)}
-        kappa = figures(found, "kappa")
+        result = audited(self.FRAME, item="item")
+        assert verdicts(result) == {f"p{k:02}": RELIABLE for k in range(12)}
+        kappa = figures(result, "kappa")
         assert max(kappa, key=kappa.get) == "p11"
-        assert "p11" in str(top_contributors(found._result)[0])
+        assert "p11" in str(top_contributors(result._result)[0])
 
-    @pytest.mark.parametrize("many", [3, 30, 254])
-    def test_true_labels_only_help(self, many):
+    @pytest.mark.parametrize("large", [3, 30, 254])
+    def test_true_labels_only_help(self, large):
         before = audited(self.FRAME, item="item")
-        after = audited(self.with_true_labels(many), item="item", schema={"true_label": "known"})
+        after = audited(self.with_true_labels(large), item="item", schema={"true_label": "known"})
         assert verdicts(after)["p11"] == RELIABLE
         assert figures(after, "kappa")["p11"] >= figures(before, "kappa")["p11"] - 0.01
         assert not set(verdicts(after).values()) & set(FLAGGED)
-        if many == 254:
+        if large == 254:
             assert figures(after, "accuracy_low")["p11"] > 0.95
 
 
@@ -105,9 +105,9 @@ class TestFewRows:
         first = frame.unique("item", maintain_order=True).head(rows)
         other = pl.when(pl.col("truth") == "c0").then(pl.lit("c1")).otherwise(pl.lit("c0"))
         wrong = first.with_columns(who=pl.lit("eve"), label=other)
-        found = verdicts(audited(pl.concat([frame, wrong]), item="item"))
-        assert found.pop("eve") not in FLAGGED
-        assert set(found.values()) == {RELIABLE}
+        result = verdicts(audited(pl.concat([frame, wrong]), item="item"))
+        assert result.pop("eve") not in FLAGGED
+        assert set(result.values()) == {RELIABLE}
 
 
 def blobs(n=600, classes=3, seed=0, spread=1.5):
@@ -116,9 +116,9 @@ def blobs(n=600, classes=3, seed=0, spread=1.5):
     return x[order], y[order]
 
 
-def table(x, label, who):
+def table(x, label, contributor):
     columns = {f"f{i}": part for i, part in enumerate(x.T)}
-    return pl.DataFrame({**columns, "label": [f"c{k}" for k in label], "who": who})
+    return pl.DataFrame({**columns, "label": [f"c{k}" for k in label], "who": contributor})
 
 
 class TestRulesAndMachines:
@@ -126,26 +126,28 @@ class TestRulesAndMachines:
         """Three rules say one class each, right nine times in ten; six people label the rest."""
         x, y = blobs(900)
         rng = np.random.default_rng(1)
-        who, label = np.array([f"p{k}" for k in rng.integers(0, 6, 900)]), y.copy()
+        contributor, label = np.array([f"p{k}" for k in rng.integers(0, 6, 900)]), y.copy()
         for k in range(3):
             mine = np.flatnonzero((y == k) & (rng.uniform(size=900) < 0.3))
             stray = rng.choice(np.flatnonzero(y != k), len(mine) // 9, replace=False)
-            who[mine] = who[stray] = f"rule{k}"
+            contributor[mine] = contributor[stray] = f"rule{k}"
             label[stray] = k
-        found = verdicts(audited(table(x, label, who)))
-        assert not set(found.values()) & set(FLAGGED)
-        assert all(found[f"p{k}"] == RELIABLE for k in range(6))
+        result = verdicts(audited(table(x, label, contributor)))
+        assert not set(result.values()) & set(FLAGGED)
+        assert all(result[f"p{k}"] == RELIABLE for k in range(6))
 
     def test_a_contributor_with_most_of_the_rows_does_not_get_the_others_flagged(self):
         """A machine labels 60% of the rows and is wrong in every fifth; ten people are right."""
         x, y = blobs(1000)
         rng = np.random.default_rng(2)
-        who = np.where(rng.uniform(size=1000) < 0.6, "machine", [f"p{k}" for k in rng.integers(0, 10, 1000)])
-        slips = (who == "machine") & (rng.uniform(size=1000) < 0.2)
-        found = verdicts(audited(table(x, np.where(slips, (y + 1) % 3, y), who)))
-        del found["machine"]
-        assert not set(found.values()) & set(FLAGGED)
-        assert list(found.values()).count(RELIABLE) >= 9
+        contributor = np.where(
+            rng.uniform(size=1000) < 0.6, "machine", [f"p{k}" for k in rng.integers(0, 10, 1000)]
+        )
+        slips = (contributor == "machine") & (rng.uniform(size=1000) < 0.2)
+        result = verdicts(audited(table(x, np.where(slips, (y + 1) % 3, y), contributor)))
+        del result["machine"]
+        assert not set(result.values()) & set(FLAGGED)
+        assert list(result.values()).count(RELIABLE) >= 9
 
 
 class TestTheHardRows:
@@ -155,11 +157,11 @@ class TestTheHardRows:
         y = rng.integers(0, 2, 800)
         x = rng.normal(size=(800, 5)) + 2.0 * y[:, None]
         hard = np.abs(x.mean(axis=1) - 1.0) < 0.35
-        who = np.where(hard, "expert", [f"p{k}" for k in rng.integers(0, 8, 800)])
+        contributor = np.where(hard, "expert", [f"p{k}" for k in rng.integers(0, 8, 800)])
         label = np.where(hard & (rng.uniform(size=800) < 0.1), 1 - y, y)
-        found = verdicts(audited(table(x, label, who)))
-        assert found["expert"] not in (*FLAGGED, LESS_RELIABLE)
-        assert not set(found.values()) & set(FLAGGED)
+        result = verdicts(audited(table(x, label, contributor)))
+        assert result["expert"] not in (*FLAGGED, LESS_RELIABLE)
+        assert not set(result.values()) & set(FLAGGED)
 
 
 class TestSides:
@@ -167,67 +169,67 @@ class TestSides:
         frame = crowd([0.95] * 8, classes=2, items=150, per_item=6)
         turned = pl.when(pl.col("label") == "c0").then(pl.lit("c1")).otherwise(pl.lit("c0"))
         split = frame.with_columns(label=pl.when(pl.col("who") < "p04").then(turned).otherwise("label"))
-        found = audited(split, item="item")
-        assert set(verdicts(found).values()) == {INCONCLUSIVE}
-        doubt = summary(found._result).dispute
+        result = audited(split, item="item")
+        assert set(verdicts(result).values()) == {INCONCLUSIVE}
+        doubt = summary(result._result).dispute
         assert doubt.startswith("This result is disputed: contributors of ")
         assert "contradict the rest, and the data cannot show which side is correct" in doubt
 
     def test_a_side_of_two_is_found(self):
         frame = crowd([0.95] * 8, classes=2, items=150, per_item=6)
         turned = pl.when(pl.col("label") == "c0").then(pl.lit("c1")).otherwise(pl.lit("c0"))
-        found = verdicts(audited(frame.with_columns(
+        result = verdicts(audited(frame.with_columns(
             label=pl.when(pl.col("who") < "p02").then(turned).otherwise("label")), item="item"))  # fmt: skip
-        assert {found.pop("p00"), found.pop("p01")} <= set(FLAGGED)
-        assert set(found.values()) == {RELIABLE}
+        assert {result.pop("p00"), result.pop("p01")} <= set(FLAGGED)
+        assert set(result.values()) == {RELIABLE}
 
     def test_copies_count_as_one_vote(self):
         """Three copy one who errs in a third: four against three who are right, and not believed for it."""
         base = crowd([0.65, *[0.95] * 7], items=200, per_item=4, always=(0,))
         first = base.filter(pl.col("who") == "p00")
         copies = [first.with_columns(who=pl.lit(f"copy{k}")) for k in range(3)]
-        found = audited(pl.concat([base, *copies]), item="item")
-        items = found.consensus.join(base.unique("item").select("item", "truth"), on="item")
+        result = audited(pl.concat([base, *copies]), item="item")
+        items = result.consensus.join(base.unique("item").select("item", "truth"), on="item")
         assert (items["consensus_label"] == items["truth"]).mean() > 0.9
-        honest = {name: word for name, word in verdicts(found).items() if name[0] == "p" and name != "p00"}
+        honest = {name: word for name, word in verdicts(result).items() if name[0] == "p" and name != "p00"}
         assert set(honest.values()) == {RELIABLE}
 
 
 class TestSpammers:
     def test_spammers_are_found_and_named(self):
         frame = crowd([0.9] * 8 + [1 / 3, 1 / 3], items=300, per_item=6)
-        found = verdicts(audited(frame, item="item"))
-        assert found.pop("p08") == found.pop("p09") == GUESSING
-        assert set(found.values()) == {RELIABLE}
+        result = verdicts(audited(frame, item="item"))
+        assert result.pop("p08") == result.pop("p09") == GUESSING
+        assert set(result.values()) == {RELIABLE}
 
     @pytest.mark.parametrize("people", [2, 3])
     def test_a_spammer_is_found_among_two_or_three_and_a_contradiction_is_not_resolved(self, people):
         x, y = blobs()
-        who = np.random.default_rng(0).integers(0, people, len(y))
-        last, names = who == people - 1, [f"p{k}" for k in who]
+        contributor = np.random.default_rng(0).integers(0, people, len(y))
+        last, names = contributor == people - 1, [f"p{k}" for k in contributor]
         guessed = np.random.default_rng(3).integers(0, 3, len(y))
-        found = verdicts(audited(table(x, np.where(last, guessed, y), names)))
-        assert found.pop(f"p{people - 1}") == GUESSING
-        assert set(found.values()) == {RELIABLE}
-        found = verdicts(audited(table(x, np.where(last, (y + 1) % 3, y), names)))
-        assert not set(found.values()) & set(FLAGGED)
+        result = verdicts(audited(table(x, np.where(last, guessed, y), names)))
+        assert result.pop(f"p{people - 1}") == GUESSING
+        assert set(result.values()) == {RELIABLE}
+        result = verdicts(audited(table(x, np.where(last, (y + 1) % 3, y), names)))
+        assert not set(result.values()) & set(FLAGGED)
 
 
 class TestTwoPeople:
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_the_spammer_of_two_cannot_be_found_by_their_labels_alone(self, seed):
-        found = audited(crowd([0.9, 1 / 3], items=200, per_item=2, seed=seed), item="item")
-        assert set(verdicts(found).values()) == {INCONCLUSIVE}
-        assert max(figures(found, "accuracy_low").values()) < 0.4
-        assert min(figures(found, "accuracy_high").values()) > 0.8
+        result = audited(crowd([0.9, 1 / 3], items=200, per_item=2, seed=seed), item="item")
+        assert set(verdicts(result).values()) == {INCONCLUSIVE}
+        assert max(figures(result, "accuracy_low").values()) < 0.4
+        assert min(figures(result, "accuracy_high").values()) > 0.8
         # At most one of two labels that differ is right.
-        frame = found.samples
+        frame = result.samples
         both = frame.group_by("item").agg(pl.col("p_correct").sum(), pl.col("label").n_unique())
         assert both.filter(pl.col("label") == 2)["p_correct"].max() < 1 + 1e-6
 
     def test_two_contributors_who_mostly_agree_are_reliable(self):
-        found = verdicts(audited(crowd([0.9, 0.9], items=200, per_item=2), item="item"))
-        assert set(found.values()) == {RELIABLE}
+        result = verdicts(audited(crowd([0.9, 0.9], items=200, per_item=2), item="item"))
+        assert set(result.values()) == {RELIABLE}
 
 
 class TestWeakFeatures:
@@ -236,23 +238,24 @@ class TestWeakFeatures:
     def site(self, seed):
         """Of four sites the last has classes that no feature tells; all people are 96% right."""
         rng = np.random.default_rng(seed)
-        who = rng.integers(0, 12, 900)
-        x, last = rng.normal(size=(900, 5)), who >= 9
+        contributor = rng.integers(0, 12, 900)
+        x, last = rng.normal(size=(900, 5)), contributor >= 9
         truth = np.where(last, rng.integers(0, 2, 900), x[:, 0] + x[:, 1] > 0).astype(int)
         label = np.where(rng.uniform(size=900) < 0.04, 1 - truth, truth)
         frame = pl.DataFrame(x, list("abcde")).with_columns(
-            site=pl.Series([f"site {k}" for k in who // 3]), label=pl.Series([f"c{k}" for k in label]),
-            who=pl.Series([f"p{k:02}" for k in who]),
+            site=pl.Series([f"site {k}" for k in contributor // 3]),
+            label=pl.Series([f"c{k}" for k in label]),
+            who=pl.Series([f"p{k:02}" for k in contributor]),
         )  # fmt: skip
-        return frame, {f"p{k:02}": (label == truth)[who == k].mean() for k in range(12)}
+        return frame, {f"p{k:02}": (label == truth)[contributor == k].mean() for k in range(12)}
 
     @pytest.mark.parametrize("seed", [0, 1])
     def test_no_contributor_is_flagged_where_the_others_look_no_better(self, seed):
         frame, right = self.site(seed)
-        found = audited(frame)
-        assert not set(verdicts(found).values()) & set(FLAGGED)
-        assert [verdicts(found)[f"p{k:02}"] for k in range(9)].count(RELIABLE) >= 6
-        low, high = figures(found, "accuracy_low"), figures(found, "accuracy_high")
+        result = audited(frame)
+        assert not set(verdicts(result).values()) & set(FLAGGED)
+        assert [verdicts(result)[f"p{k:02}"] for k in range(9)].count(RELIABLE) >= 6
+        low, high = figures(result, "accuracy_low"), figures(result, "accuracy_high")
         assert (
             np.mean([low[name] <= share + 1e-9 <= high[name] + 2e-9 for name, share in right.items()]) > 0.8
         )
@@ -262,21 +265,21 @@ class TestWeakFeatures:
         rng = np.random.default_rng(0)
         x, truth = make_blobs(900, centers=3, n_features=4, cluster_std=1.0, random_state=0)
         label = np.where(rng.uniform(size=900) < 0.4, (truth + rng.integers(1, 3, 900)) % 3, truth)
-        who = rng.integers(0, 9, 900)
-        frame = pl.DataFrame(x, list("abcd")).with_columns(label=label, who=who)
-        found = audited(frame.cast({"label": pl.String, "who": pl.String}))
-        low, high = figures(found, "accuracy_low"), figures(found, "accuracy_high")
-        covered = [low[str(k)] <= (label == truth)[who == k].mean() <= high[str(k)] for k in range(9)]
+        contributor = rng.integers(0, 9, 900)
+        frame = pl.DataFrame(x, list("abcd")).with_columns(label=label, who=contributor)
+        result = audited(frame.cast({"label": pl.String, "who": pl.String}))
+        low, high = figures(result, "accuracy_low"), figures(result, "accuracy_high")
+        covered = [low[str(k)] <= (label == truth)[contributor == k].mean() <= high[str(k)] for k in range(9)]
         assert np.mean(covered) > 0.7
 
     def test_true_labels_settle_isolated_contributors(self):
         """Each in a region of its own: so many known labels as it says, and nobody is left in doubt."""
         rng = np.random.default_rng(4)
-        who = np.arange(800) % 8
-        x = rng.normal(size=(800, 3)) + 12 * np.eye(8)[who] @ rng.normal(size=(8, 3))
+        contributor = np.arange(800) % 8
+        x = rng.normal(size=(800, 3)) + 12 * np.eye(8)[contributor] @ rng.normal(size=(8, 3))
         truth = (x[:, 0] - x[:, 1] > np.median(x[:, 0] - x[:, 1])).astype(int)
-        label = np.where(rng.uniform(size=800) < np.where(who == 4, 0.5, 0.04), 1 - truth, truth)
-        frame = pl.DataFrame(x, list("abc")).with_columns(label=label, who=who)
+        label = np.where(rng.uniform(size=800) < np.where(contributor == 4, 0.5, 0.04), 1 - truth, truth)
+        frame = pl.DataFrame(x, list("abc")).with_columns(label=label, who=contributor)
         frame = frame.cast({"label": pl.String, "who": pl.String})
         before = audited(frame)
         asked = figures(before, "true_labels_needed")
@@ -284,7 +287,7 @@ class TestWeakFeatures:
         assert open_
         known = np.full(800, None, dtype=object)
         for name in open_:
-            mine = rng.permutation(np.flatnonzero(who == int(name)))[: int(asked[name])]
+            mine = rng.permutation(np.flatnonzero(contributor == int(name)))[: int(asked[name])]
             known[mine] = truth[mine].astype(str)
         checked = frame.with_columns(known=pl.Series(known.tolist(), dtype=pl.String))
         after = verdicts(audited(checked, schema={"true_label": "known"}))
@@ -308,7 +311,7 @@ class TestNumbers:
         codes = np.repeat(np.arange(8), 40)
         predicted = rng.normal(0, 5, 320)
         values = predicted + rng.normal(size=320) + np.where(codes == 0, 4.0, 0.0)
-        seen = []
+        calls = []
         for credentials in (
             None,
             np.where(codes == 0, 1.0, 0.1)[:, None],
@@ -316,21 +319,21 @@ class TestNumbers:
         ):
             fit = fit_numbers(values, predicted, np.ones(320), SideInformation(codes, credentials))
             people, _ = numeric_verdicts(fit, np.clip(fit.p_correct, 1e-9, 1 - 1e-9), values, codes)
-            seen.append(people.reputation()["r"])
-        np.testing.assert_allclose(seen[1], seen[0], atol=0.05)
-        np.testing.assert_allclose(seen[2], seen[0], atol=0.05)
+            calls.append(people.reputation()["r"])
+        np.testing.assert_allclose(calls[1], calls[0], atol=0.05)
+        np.testing.assert_allclose(calls[2], calls[0], atol=0.05)
 
 
 def truly(labels: pl.DataFrame, truth: pl.DataFrame) -> tuple[set[str], set[str]]:
     """Return the truly fine (kappa above .30 with 90%) and truly bad (below .15 with 95%) contributors."""
     both = labels.join(truth, on="item")
-    usual = dict(truth.group_by("truth").agg(pl.len() / truth.height).iter_rows())
+    typical = dict(truth.group_by("truth").agg(pl.len() / truth.height).iter_rows())
     fine, bad = set(), set()
     for (name,), mine in both.group_by("contributor"):
         if mine.height < 10:
             continue
         right = int((mine["label"] == mine["truth"]).sum())
-        guessed = float(np.mean([usual.get(label, 0.0) for label in mine["label"]]))
+        guessed = float(np.mean([typical.get(label, 0.0) for label in mine["label"]]))
         share = stats.beta(right + 1, mine.height - right + 1)
         if share.sf(guessed + 0.30 * (1 - guessed)) > 0.9:
             fine.add(name)
@@ -347,11 +350,11 @@ def test_real_crowds(real_data, name):
     )
     truth = truth.rename({truth.columns[1]: "truth"})
     fine, bad = truly(labels, truth)
-    found = anml.audit(labels, "label", "contributor", item="item", evaluate=False)
-    said = verdicts(found)
+    result = anml.audit(labels, "label", "contributor", item="item", evaluate=False)
+    message = verdicts(result)
     assert len(fine) > 30
-    assert [who for who in fine if said[who] in FLAGGED] == []
-    assert np.mean([said[who] == RELIABLE for who in fine]) >= 0.9
-    assert [who for who in bad if said[who] == RELIABLE] == []
+    assert [contributor for contributor in fine if message[contributor] in FLAGGED] == []
+    assert np.mean([message[contributor] == RELIABLE for contributor in fine]) >= 0.9
+    assert [contributor for contributor in bad if message[contributor] == RELIABLE] == []
     small = labels.group_by("contributor").len().filter(pl.col("len") < 10)["contributor"]
-    assert [who for who in small if said[who] in FLAGGED] == []
+    assert [contributor for contributor in small if message[contributor] in FLAGGED] == []

@@ -93,7 +93,7 @@ def places(part: GradientFactor) -> tuple[Tensor, Tensor, int]:
     if isinstance(part, LookupFactor):
         return part.rows, part.d, part.size
     if isinstance(part, LazyGradient) and part.unfold is not None:
-        a, d = part.unfold(part.seen, part.deltas)
+        a, d = part.unfold(part.inputs, part.deltas)
         return a, d, a.shape[2]
     if isinstance(part, SequenceFactor):
         a, d, bias = part.a, part.d, part.bias

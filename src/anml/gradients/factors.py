@@ -161,14 +161,14 @@ class LazyGradient(GradientFactor):
     with the same gradients.
     """
 
-    seen: Tensor
+    inputs: Tensor
     deltas: Tensor
     form: Callable[[Tensor, Tensor], Tensor]
     unfold: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def formed(self) -> Tensor:
         """By the layer's own rule."""
-        return self.form(self.seen, self.deltas)
+        return self.form(self.inputs, self.deltas)
 
 
 def _over_places(block: Callable[[slice], Tensor], mine: Tensor, theirs: Tensor) -> Tensor:

@@ -43,11 +43,11 @@ def read_folder(folder: Path) -> Table:
     for name, ending in product(TABLES, (*SEPARATORS, *PARQUET)):
         if (folder / f"{name}{ending}").is_file():
             return read_table(folder / f"{name}{ending}")
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and is_image(path.name))
-    if not found:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and is_image(path.name))
+    if not paths:
         why = f"data file {folder.name or str(folder)!r} is a folder; a CSV, TSV or Parquet file is needed"
         raise InputError(f"{why}, or a folder of pictures or of Parquet files")
-    parts = [path.relative_to(folder).parts for path in found]
+    parts = [path.relative_to(folder).parts for path in paths]
     depths = {len(part) for part in parts}
     if depths not in ({2}, {3}):
         raise InputError(
@@ -59,7 +59,7 @@ def read_folder(folder: Path) -> Table:
         columns["contributor"] = [part[0] for part in parts]
     frame = pl.DataFrame(columns)
     digest = hashlib.sha256()
-    for path, named in zip(found, parts, strict=True):
+    for path, named in zip(paths, parts, strict=True):
         digest.update("/".join(named).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return Table(frame, folder.name, digest.hexdigest())
 
@@ -85,8 +85,8 @@ class Images:
         inside = Path(os.path.normpath(folder.absolute()))
         for at, path in enumerate(() if anywhere else paths):
             if not Path(os.path.normpath(inside / path)).is_relative_to(inside):
-                said = "--set encoder.column=NAME reads it all the same"
-                raise InputError(f"picture {path!r} of row {at} is not in {folder}; {said}")
+                hint = "--set encoder.column=NAME reads it all the same"
+                raise InputError(f"picture {path!r} of row {at} is not in {folder}; {hint}")
 
     def bytes_of(self, at: int) -> bytes:
         """The file's content."""
@@ -94,8 +94,8 @@ class Images:
         try:
             return path.read_bytes()
         except OSError as error:
-            said = error.strerror or error
-            raise InputError(f"picture {self.paths[at]!r} of row {at} cannot be read: {said}") from None
+            reason = error.strerror or error
+            raise InputError(f"picture {self.paths[at]!r} of row {at} cannot be read: {reason}") from None
 
     def image(self, at: int) -> Any:
         """The picture, in red, green and blue."""

@@ -70,14 +70,14 @@ def read_label_studio(file: InputFile, columns: Chosen) -> Contributions:
 
 
 class FinishedAnnotation(NamedTuple):
-    """The last finished annotation of somebody in a task, and what stands beside its labels."""
+    """The last finished annotation of an annotator in a task, with the `details` beside its labels."""
 
     item: str
     task: dict[str, Any]
     name: str
-    who: str
+    annotator: str
     annotation: dict[str, Any]
-    beside: dict[str, Any]
+    details: dict[str, Any]
 
     def results(self, question: str | None = None) -> list[dict[str, Any]]:
         """Return the results of the annotation, or those of one question."""

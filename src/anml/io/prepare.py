@@ -37,7 +37,7 @@ class Prepared:
     """A table as arrays, an entry for each row used, whose positions in the table are `rows`.
 
     `y` are codes of `classes`, or values; `age` years; `parents` positions of the rows each was derived from;
-    `beside` has name and hash of the predictions and embeddings that were given.
+    `side_input_files` has name and hash of the predictions and embeddings that were given.
     """
 
     x: npt.NDArray[np.float32]
@@ -53,7 +53,7 @@ class Prepared:
     gold: EvalGold | None
     known: GoldLabels | None
     predictions: Floats | None
-    beside: dict[str, dict[str, str]]
+    side_input_files: dict[str, dict[str, str]]
     preparation: FeatureEncoder
     notes: list[str]
     warnings: list[str]
@@ -69,13 +69,13 @@ class GlobalEncoding(NamedTuple):
 
 def prepare(
     table: Table, columns: Columns, *, task: str = "auto", now: datetime | None = None, seed: int = 0,
-    beside: SideInputs | None = None, fixed: GlobalEncoding | None = None, excluded: Bools | None = None,
+    side_inputs: SideInputs | None = None, fixed: GlobalEncoding | None = None, excluded: Bools | None = None,
 ) -> Prepared:  # fmt: skip
     """Turn a table into arrays; ages count from `now`, and `fixed` is decided where it is a slice.
 
     `excluded` are rows that are not used.
     """
-    beside = beside or SideInputs()
+    side_inputs = side_inputs or SideInputs()
     notes: list[str] = []
     warnings: list[str] = []
     frame, rows = _drop_unlabelled(table, columns, warnings, excluded)
@@ -84,8 +84,8 @@ def prepare(
     else:
         codes = read_targets(frame[columns.label], "classification", fixed.classes)
         labels = Labels(codes, "classification", fixed.classes, [])
-    who, things = (None if name is None else frame[name] for name in (columns.contributor, columns.item))
-    item = None if things is None else read_identifiers(things, "item")
+    people, items = (None if name is None else frame[name] for name in (columns.contributor, columns.item))
+    item = None if items is None else read_identifiers(items, "item")
     known = read_gold_labels(frame, columns, labels, item, notes, warnings)
     verification = _verification(frame, columns.verification, known, warnings)
     if columns.retracted is not None:
@@ -100,11 +100,13 @@ def prepare(
         else _test_label(frame, columns, labels.task, known, notes, warnings)
     )
     predictions, embeddings, about = None, None, {}
-    if beside.predictions is not None:
-        given = beside.predictions
-        predictions, about["predictions"] = read_predictions(given, table, rows, labels, beside.key)
-    if beside.embeddings is not None:
-        embeddings, about["embeddings"] = read_embeddings(beside.embeddings, table, rows, beside.key)
+    if side_inputs.predictions is not None:
+        given = side_inputs.predictions
+        predictions, about["predictions"] = read_predictions(given, table, rows, labels, side_inputs.key)
+    if side_inputs.embeddings is not None:
+        embeddings, about["embeddings"] = read_embeddings(
+            side_inputs.embeddings, table, rows, side_inputs.key
+        )
     preparation = FeatureEncoder.fit(frame, columns.features, seed) if fixed is None else fixed.preparation
     if fixed is None:
         _check_enough(table, frame, columns, preparation, predictions, embeddings)
@@ -112,10 +114,10 @@ def prepare(
     return Prepared(
         x=preparation.transform(frame) if embeddings is None else embeddings,
         y=labels.y, task=labels.task, classes=labels.classes,
-        contributor=None if who is None else read_identifiers(who, "contributor"), item=item,
+        contributor=None if people is None else read_identifiers(people, "contributor"), item=item,
         verification=verification, reputation=reputation, age=age,
-        parents=None if derived is None else read_parents(derived, things),
-        gold=gold, known=known, predictions=predictions, beside=about, preparation=preparation,
+        parents=None if derived is None else read_parents(derived, items),
+        gold=gold, known=known, predictions=predictions, side_input_files=about, preparation=preparation,
         notes=[*labels.notes, *notes], warnings=warnings, rows=rows,
     )  # fmt: skip
 
@@ -139,21 +141,21 @@ def _test_label(
 ) -> EvalGold:  # fmt: skip
     assert columns.test_label is not None
     items = None if columns.item is None else frame[columns.item]
-    found = read_test_label(frame[columns.test_label], frame[columns.label], task, items)
-    if known_already is not None and (both := found.known & known_already.known).any():
+    gold = read_test_label(frame[columns.test_label], frame[columns.label], task, items)
+    if known_already is not None and (both := gold.known & known_already.known).any():
         # What is used cannot check: a row is the one or the other.
-        found = found._replace(known=found.known & ~both, right=found.right & ~both)
+        gold = gold._replace(known=gold.known & ~both, right=gold.right & ~both)
         rows = f"{int(both.sum()):,} rows of column {columns.test_label!r} (test_label)"
         notes.append(f"{rows} are known already and check nothing")
-    known = int(found.known.sum())
+    known = int(gold.known.sum())
     if not known:
         warnings.append(f"column {columns.test_label!r} (test_label) says of no label that it is known")
-        return found
-    what = "holds the right label of" if found.kind == "labels" else "marks as known to be right"
+        return gold
+    what = "holds the right label of" if gold.kind == "labels" else "marks as known to be right"
     notes.append(
         f"column {columns.test_label!r} (test_label) {what} {known:,} rows, which check and train nothing"
     )
-    return found
+    return gold
 
 
 def _drop_unlabelled(
@@ -173,14 +175,16 @@ def _drop_unlabelled(
     return table.frame.filter(used), rows
 
 
-def _verification(frame: pl.DataFrame, name: str | None, known: GoldLabels | None, said: list[str]) -> Any:
+def _verification(
+    frame: pl.DataFrame, name: str | None, known: GoldLabels | None, warnings: list[str]
+) -> Any:
     """Verification as given; where it is not, rows earn it by what is known of them."""
     if known is None or not known.known.any():
-        return None if name is None else read_signal(frame[name], "verification", said)
+        return None if name is None else read_signal(frame[name], "verification", warnings)
     v = v_from_gold(known)
     if name is not None:
         given = frame[name].is_not_null().to_numpy() | ~(known.right | known.wrong)
-        v[given] = read_signal(frame[name].filter(given), "verification", said)
+        v[given] = read_signal(frame[name].filter(given), "verification", warnings)
     return v
 
 
@@ -196,13 +200,15 @@ def _note_irregularities(
     frame: pl.DataFrame, columns: Columns, notes: list[str], warnings: list[str]
 ) -> None:
     """Say what is unusual about contributors, and which features have gaps or infinite values."""
-    who = columns.contributor
-    if who is not None and frame[who].n_unique() == 1:
-        warnings.append(f"column {who!r} names one contributor only, who cannot be compared")
-    pair = [name for name in (columns.item, who) if name is not None]
+    contributors = columns.contributor
+    if contributors is not None and frame[contributors].n_unique() == 1:
+        warnings.append(f"column {contributors!r} names one contributor only, who cannot be compared")
+    pair = [name for name in (columns.item, contributors) if name is not None]
     if len(pair) == 2 and (repeated := frame.height - frame.select(pair).n_unique()):
         rows = pluralise(repeated, "row repeats", "rows repeat")
-        warnings.append(f"{rows} a pair of {columns.item!r} and {who!r}; all are kept, {ANSWERS_HINT}")
+        warnings.append(
+            f"{rows} a pair of {columns.item!r} and {contributors!r}; all are kept, {ANSWERS_HINT}"
+        )
     gaps: list[tuple[int, str]] = []
     for name in columns.features:
         if frame.schema[name].is_float() and (count := int(frame[name].is_infinite().sum())):
@@ -232,16 +238,16 @@ def read_identifiers(series: pl.Series, role: str) -> npt.NDArray[np.str_]:
     return text_array(as_text(series))
 
 
-def read_signal(series: pl.Series, role: str, said: list[str]) -> Floats:
+def read_signal(series: pl.Series, role: str, warnings: list[str]) -> Floats:
     """Return verification or reputation in [0, 1]; what is missing is cautious, counted and said."""
     levels, cautious, true = SIGNALS[role]
     if series.dtype == pl.Boolean:
         flags = f"column {series.name!r} ({role}) holds truth values"
-        said.append(f"{flags}: true is read as {true!r}, false as {cautious!r}")
+        warnings.append(f"{flags}: true is read as {true!r}, false as {cautious!r}")
         series = series.replace_strict({True: true, False: cautious}, return_dtype=pl.String)
     if missing := series.null_count():
         without = "review" if role == "verification" else role
-        said.append(f"{missing:,} of {series.len():,} labels have no {without}")
+        warnings.append(f"{missing:,} of {series.len():,} labels have no {without}")
     try:
         return level_values(role, series.to_list(), levels, missing=levels[cautious].default)
     except AnmlError as error:
@@ -270,13 +276,13 @@ def read_parents(derived: pl.Series, items: pl.Series | None) -> list[list[int]]
     parts = as_text(derived).str.split(";")
     links = pl.DataFrame({"part": parts}).with_row_index("row").explode("part")
     links = links.with_columns(pl.col("part").str.strip_chars()).filter(pl.col("part") != "")
-    found = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
-    if len(unknown := found.filter(pl.col("parent").is_null())):
+    matched = links.join(rows, left_on="part", right_on="item", how="left", maintain_order="left_right")
+    if len(unknown := matched.filter(pl.col("parent").is_null())):
         names = f"names {unknown['part'].n_unique()} items that are not in column {items.name!r}"
         first = unknown["part"][0]
         raise InputError(f"column {derived.name!r} (derived_from) {names}, the first {first!r}")
-    if len(own := found.filter(pl.col("parent") == pl.col("row"))):
+    if len(own := matched.filter(pl.col("parent") == pl.col("row"))):
         raise InputError(f"column {derived.name!r} (derived_from) derives {own['part'][0]!r} from itself")
-    grouped = found.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
+    grouped = matched.group_by("row", maintain_order=True).agg(pl.col("parent").unique(maintain_order=True))
     above = dict(grouped.iter_rows())
     return [above.get(row, []) for row in range(len(derived))]

@@ -26,7 +26,7 @@ EXTRA_COLUMNS = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED, ANNOTAT
 
 
 class Source(NamedTuple):
-    """A table with the `roles` of its columns, those `beside` that are no features, and an export's question.
+    """A table with the `roles` of its columns; the `others` are no features; `question` is that of an export.
 
     `about_v` says where v comes from; `shape` is what other labels were made of; `path` is where it was read
     from.
@@ -35,7 +35,7 @@ class Source(NamedTuple):
     table: Table
     format: str
     roles: dict[str, str]
-    beside: tuple[str, ...]
+    others: tuple[str, ...]
     notes: list[str]
     warnings: list[str]
     about_v: str = ""

@@ -27,11 +27,11 @@ MAX_REPEAT_SHARE = 0.05
 def reject_span_answers(value: Any, where: str = "") -> None:
     """Refuse an answer that says where as well as what: its positions would be dropped."""
     parts = value if isinstance(value, list) else [value]
-    found = sorted({key for part in parts if isinstance(part, Mapping) for key in POSITIONS & part.keys()})
-    if found:
+    keys = sorted({key for part in parts if isinstance(part, Mapping) for key in POSITIONS & part.keys()})
+    if keys:
         raise UnsupportedError(
-            f"answers{where} have positions or ranks ({', '.join(found)}), which one label for each item "
-            "cannot hold; name a question without them as the label"
+            f"answers{where} have positions or ranks ({', '.join(keys)}), which one label for each "
+            "item cannot hold; name a question without them as the label"
         )
 
 
@@ -50,9 +50,9 @@ def reject_structured_table(frame: pl.DataFrame, columns: Columns, ignore: Seque
             "have several in an item; name the task spans or boxes, or leave both out (--ignore)"
         )
     texts = set(as_text(frame[columns.label]).drop_nulls().unique())
-    said = {normalise_name(text) for text in texts}
-    sides = [name for name in free if normalise_name(name) in said]
-    if len(sides) < 2 or said - {normalise_name(name) for name in sides} - TIE_WORDS:
+    names = {normalise_name(text) for text in texts}
+    sides = [name for name in free if normalise_name(name) in names]
+    if len(sides) < 2 or names - {normalise_name(name) for name in sides} - TIE_WORDS:
         sides = _chosen_from(frame, columns.label, free, texts - TIE_WORDS)
     if len(sides) >= 2:
         raise UnsupportedError(
@@ -68,7 +68,7 @@ def _chosen_from(frame: pl.DataFrame, chosen: str, free: Sequence[str], names: s
     label = pl.col(chosen).cast(pl.String)
     rows = frame.filter(~label.is_in(list(TIE_WORDS)))
     for one, two in combinations(likely, 2):
-        told = rows.select(((label == pl.col(one)) != (label == pl.col(two))).fill_null(False).all())
-        if rows.height and told.item():
+        matches = rows.select(((label == pl.col(one)) != (label == pl.col(two))).fill_null(False).all())
+        if rows.height and matches.item():
             return [one, two]
     return []

@@ -58,8 +58,8 @@ def audit_table(
     table, notes = replace(table, frame=ordered), [*notes, *true_label_sets]
     extra = SideInputs(request.predictions, request.embeddings, request.key)
     prepared = prepare(
-        table, columns, task=request.label_type, now=request.reference_time, seed=request.seed, beside=extra,
-        excluded=done.excluded,
+        table, columns, task=request.label_type, now=request.reference_time, seed=request.seed,
+        side_inputs=extra, excluded=done.excluded,
     )  # fmt: skip
     prepared.warnings[:0] = done.warnings
     require_item_column(prepared)
@@ -198,7 +198,12 @@ def _build_result(
         recipe_name=name,
         policy=policy,
         columns=columns,
-        data={"name": table.name, "sha256": table.sha256, "rows": table.frame.height, **prepared.beside},
+        data={
+            "name": table.name,
+            "sha256": table.sha256,
+            "rows": table.frame.height,
+            **prepared.side_input_files,
+        },
         signals_given=sorted(assessed.signals.given),
         scoring_epochs=assessed.scores.epochs,
         notes=notes + prepared.notes,

@@ -60,7 +60,7 @@ def source_of(inputs: QueueInput, folder: Path | None, data: Path | None) -> Sou
     table, roles = source.table, dict.fromkeys(ROLES) | {"numbers": False} | about["roles"]
     for kind, answers in read_rounds(folder, about["answers_sha256"]):
         table, roles = apply_answers_to_table(table, roles, answers, kind)
-    return source._replace(table=table, beside=(*source.beside, ITEM, ANSWERED, KNOWN, REVIEWED))
+    return source._replace(table=table, others=(*source.others, ITEM, ANSWERED, KNOWN, REVIEWED))
 
 
 def source_of_audit(result: "AuditResult", table: Table | None) -> Source:

@@ -60,7 +60,7 @@ def apply_source(request: "Request", source: "Source") -> "Request":
     roles = {role: name for role, name in roles.items() if role not in left_out}
     used = {*roles.values(), *(request.features or ()), request.test_label}
     used |= {request.verification, request.reputation} if source.shape is not None else set()
-    ignored = [name for name in source.beside if name not in used]
+    ignored = [name for name in source.others if name not in used]
     request = replace(request, **roles, ignore=tuple(dict.fromkeys((*request.ignore, *ignored))))
     # The ledger applies its own floor for newcomers, which depends on age and flags.
     return request.without_floor() if source.format == LEDGER_ROWS else request

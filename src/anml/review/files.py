@@ -66,7 +66,7 @@ def format_queue(queue: ReviewQueue, source: Source, format: str = "auto") -> st
 
 def shown_columns(source: Source) -> list[str]:
     """Columns with the data of the items; of other tasks also those made from their annotations."""
-    ignored = source.beside if source.shape is None else (ANNOTATION,)
+    ignored = source.others if source.shape is None else (ANNOTATION,)
     return [name for name in source.table.frame.columns if name not in (*source.roles.values(), *ignored)]
 
 

@@ -21,7 +21,7 @@ class Logits:
 
     def __init__(self, model: nn.Module) -> None:
         self.model, self.used, self.checked = model, 0, 0
-        self.seen: list[GradientEdge] = []
+        self.edges: list[GradientEdge] = []
         self._weights: Tensor | None = None
 
     @contextmanager
@@ -44,7 +44,7 @@ class Logits:
         # Random numbers of the training stay where they are.
         with in_evaluation(model), torch.enable_grad(), self.weighed(weights), torch.random.fork_rng():
             loss, outputs = run()
-        edges, name = self.seen, type(model).__name__
+        edges, name = self.edges, type(model).__name__
         reached = torch.autograd.grad(loss, edges, create_graph=True, allow_unused=True) if edges else ()
         if all(each is None for each in reached):
             raise _unsupported_loss(f"the loss of {name} does not come from logits that it returns")
@@ -54,7 +54,7 @@ class Logits:
         past = torch.autograd.grad(loss, trained, allow_unused=True)
         if getattr(outputs, "aux_loss", None) is None and any(g is not None and g.any() for g in past):
             raise _unsupported_loss(f"the loss of {name} reaches its parameters past its logits")
-        self.checked, self.seen = min(rows, 2), []
+        self.checked, self.edges = min(rows, 2), []
 
     def _check_apart(self, name: str, reached: list[tuple[GradientEdge, Tensor]], rows: int) -> None:
         """Require that the loss of a sample does not depend on the logits of other samples.
@@ -82,13 +82,13 @@ class Logits:
         weights = self._weights
         if weights is None:
             return
-        self.seen = []
+        self.edges = []
         for logits in logits_in(output):
             if len(logits) != len(weights):
                 given = f"{type(module).__name__} gives logits of {len(logits)}"
                 raise _unsupported_loss(f"{given} for a batch of {len(weights)} samples")
             edge = _original_logits(logits)
-            self.seen.append(edge)
+            self.edges.append(edge)
             edge.node.register_prehook(partial(self._scaled, weights, edge.output_nr))
 
     def _scaled(self, weights: Tensor, at: int, gradients: tuple[Any, ...]) -> tuple[Any, ...]:

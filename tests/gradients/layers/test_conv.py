@@ -69,7 +69,7 @@ def test_patches_are_a_linear_layer_on_sequences(settings):
     layer = made(nn.Conv2d(2, 3, 2, **settings))
     a = normal(4, 2, 6, 5)
     part = conv(layer, a, normal(*layer(a).shape, seed=1))["weight",]
-    inputs, deltas = part.unfold(part.seen, part.deltas)
+    inputs, deltas = part.unfold(part.inputs, part.deltas)
     torch.testing.assert_close(torch.bmm(deltas.mT, inputs).flatten(1), part.formed())
 
 

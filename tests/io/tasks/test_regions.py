@@ -20,7 +20,7 @@ def task(*annotations, text="Ann met Bob in Rome"):
 def test_label_studios_spans_and_who_saw_what():
     made = label_studio_regions([task([region(0, 3, "PER")], [])], {}, "spans")
     assert made.marks.rows() == [("5", "0", "PER", 0.0, 3.0)]
-    assert made.seen.rows() == [("5", "0"), ("5", "1")]
+    assert made.exposure.rows() == [("5", "0"), ("5", "1")]
     assert made.texts.rows() == [("5", "Ann met Bob in Rome")]
 
 
@@ -69,7 +69,7 @@ def test_prodigys_lines():
     ]  # fmt: skip
     made = jsonl_spans(lines, {}, "spans")
     assert made.marks.rows() == [("1", "a", "PER", 0.0, 3.0)]
-    assert made.seen.rows() == [("1", "a"), ("1", "b")]
+    assert made.exposure.rows() == [("1", "a"), ("1", "b")]
     assert made.warnings == ("1 lines that were rejected or ignored were left out",)
 
 
@@ -113,7 +113,7 @@ def test_conll_columns():
         ("s1", "ann", "PER", 0.0, 7.0), ("s1", "bob", "PER", 0.0, 7.0), ("s2", "ann", "LOC", 0.0, 4.0),
     ]  # fmt: skip
     assert made.texts.rows() == [("s1", "Ann Lee left"), ("s2", "Rome fell")]
-    assert ("s2", "bob") not in made.seen.rows()
+    assert ("s2", "bob") not in made.exposure.rows()
 
 
 def test_conll_parts_begin_anew():
@@ -151,7 +151,7 @@ def test_the_text_is_the_one_that_is_quoted():
 def test_what_stands_beside_annotations_is_kept():
     one = task([region(0, 3, "PER")], [])
     one["annotations"][1] |= {"ground_truth": True, "created_at": "2026-01-02T03:04:05Z", "lead_time": 7}
-    inputs = label_studio_regions([one], {}, "spans").seen
+    inputs = label_studio_regions([one], {}, "spans").exposure
     assert inputs["is_ground_truth"].to_list() == [False, True]
     assert inputs["lead_time"].to_list() == [None, 7.0]
     assert inputs["time"][1].startswith("2026-01-02T03:04:05")

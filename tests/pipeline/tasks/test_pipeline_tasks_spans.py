@@ -23,7 +23,7 @@ PEOPLE = {f"p{k}": {} for k in range(6)} | {
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     frame, right = marked(PEOPLE)
     return anml.audit(frame, contributor="annotator", task="spans"), right
 
@@ -33,16 +33,16 @@ def strict_f1(consensus, right):
     return 2 * len(ours & set(right)) / (len(ours) + len(right))
 
 
-def test_the_consensus_is_nearly_right_and_has_no_overlaps(found):
-    consensus = found[0]._result.structured.tables["spans"]
-    assert strict_f1(consensus, found[1]) > 0.9
+def test_the_consensus_is_nearly_right_and_has_no_overlaps(result):
+    consensus = result[0]._result.structured.tables["spans"]
+    assert strict_f1(consensus, result[1]) > 0.9
     for document in consensus.partition_by("document"):
         ordered = document.sort("start")
         assert (ordered["start"][1:] >= ordered["end"][:-1]).all()
 
 
-def test_people_err_as_they_do(found):
-    people = {row["contributor"]: row for row in found[0].contributors.to_dicts()}
+def test_people_err_as_they_do(result):
+    people = {row["contributor"]: row for row in result[0].contributors.to_dicts()}
     assert people["misser"]["miss_rate"] > 0.5 > 0.3 > people["p0"]["miss_rate"]
     assert people["shifter"]["boundary_error_rate"] > 0.5 > 0.2 > people["p0"]["boundary_error_rate"]
     assert people["swapper"]["type_error_rate"] > 0.5 > 0.2 > people["p0"]["type_error_rate"]
@@ -56,20 +56,20 @@ def test_who_marks_nothing_or_swaps_types_is_accused_and_nobody_honest():
     frame, _ = marked(
         {f"p{k}": {} for k in range(7)} | {"idle": {"miss": 1.0, "invent": 0.0}, "swap": {"swap": 1.0}}
     )
-    found = anml.audit(frame, contributor="annotator", task="spans")
-    if found._result.disputed_share is None:
-        words = dict(found.contributors.select("contributor", "verdict").iter_rows())
+    result = anml.audit(frame, contributor="annotator", task="spans")
+    if result._result.disputed_share is None:
+        words = dict(result.contributors.select("contributor", "verdict").iter_rows())
         accused = {name for name, word in words.items() if word in FLAGGED}
         assert accused == {"idle", "swap"}
 
 
-def test_the_report_shows_documents_in_place(found, tmp_path):
-    files = found[0].save(tmp_path / "run")
+def test_the_report_shows_documents_in_place(result, tmp_path):
+    files = result[0].save(tmp_path / "run")
     assert "spans.csv" in files
     page = (tmp_path / "run" / "report.html").read_text()
     assert "consensus" in page
     assert "<mark>" in page
-    assert found[0]._result.structured.sentences[0].split()[4] == "spans"
+    assert result[0]._result.structured.sentences[0].split()[4] == "spans"
 
 
 def test_text_that_looks_like_markup_stays_text(tmp_path):
@@ -86,7 +86,7 @@ def exported(tmp_path):
     tasks = []
     for number, (document, text) in enumerate(documents.items()):
         annotations = []
-        for who, rows in frame.filter(pl.col("document") == document).group_by(
+        for contributor, rows in frame.filter(pl.col("document") == document).group_by(
             "annotator", maintain_order=True
         ):
             result = [
@@ -95,7 +95,7 @@ def exported(tmp_path):
                 for row in rows.drop_nulls("start").to_dicts()
             ]  # fmt: skip
             annotations.append(
-                {"id": 100 * number + len(annotations), "completed_by": who[0], "result": result}
+                {"id": 100 * number + len(annotations), "completed_by": contributor[0], "result": result}
             )
         tasks.append({"id": number, "data": {"text": text}, "annotations": annotations})
     path = tmp_path / "export.json"
@@ -105,10 +105,10 @@ def exported(tmp_path):
 
 def test_an_export_is_recognised_and_goes_back_as_pre_annotations(tmp_path):
     path = exported(tmp_path)
-    found = anml.audit(path)
-    assert found._result.structured.kind == "spans"
-    assert any("export.json is judged as spans" in note for note in found._result.notes)
-    found.save(tmp_path / "run")
+    result = anml.audit(path)
+    assert result._result.structured.kind == "spans"
+    assert any("export.json is judged as spans" in note for note in result._result.notes)
+    result.save(tmp_path / "run")
     anml.load_run(tmp_path / "run").export_review(tmp_path / "look.json", n=20)
     tasks = json.loads((tmp_path / "look.json").read_text())
     (prediction,) = tasks[0]["predictions"]
@@ -122,18 +122,20 @@ def test_an_export_is_recognised_and_goes_back_as_pre_annotations(tmp_path):
     # A name that ends in .csv is a request for a table; no note claims predictions that were not given.
     anml.load_run(tmp_path / "run").export_review(tmp_path / "look.csv", n=20)
     assert {"start", "end", "new_label"} <= set(pl.read_csv(tmp_path / "look.csv").columns)
-    assert not any("predictions are given" in note for note in found._result.notes)
+    assert not any("predictions are given" in note for note in result._result.notes)
 
 
 def test_prodigys_lines_go_back_as_lines(tmp_path):
     frame, _ = marked({f"p{k}": {} for k in range(3)}, count=12)
     lines = []
-    for (document, who), rows in frame.group_by("document", "annotator", maintain_order=True):
+    for (document, contributor), rows in frame.group_by("document", "annotator", maintain_order=True):
         spans = [
             {"start": r["start"], "end": r["end"], "label": r["type"]}
             for r in rows.drop_nulls("start").to_dicts()
         ]
-        lines.append({"text": rows["text"][0], "_input_hash": document, "_annotator_id": who, "spans": spans})
+        lines.append(
+            {"text": rows["text"][0], "_input_hash": document, "_annotator_id": contributor, "spans": spans}
+        )
     path = tmp_path / "out.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in lines))
     anml.audit(path).save(tmp_path / "run")
@@ -147,14 +149,14 @@ def test_prodigys_lines_go_back_as_lines(tmp_path):
 def test_boxes_end_to_end():
     rows = []
     for picture in range(15):
-        for k, who in enumerate(("ann", "bob", "eve")):
-            rows.append((f"p{picture}", who, 10.0 + k, 10.0, 20.0, 20.0, "car"))
-            if who != "eve" or picture % 3:
-                rows.append((f"p{picture}", who, 60.0 - k, 50.0, 15.0, 25.0, "dog"))
+        for k, contributor in enumerate(("ann", "bob", "eve")):
+            rows.append((f"p{picture}", contributor, 10.0 + k, 10.0, 20.0, 20.0, "car"))
+            if contributor != "eve" or picture % 3:
+                rows.append((f"p{picture}", contributor, 60.0 - k, 50.0, 15.0, 25.0, "dog"))
         rows.append((f"p{picture}", "eve", 80.0, 5.0, 4.0, 4.0, "car"))
     names = ["image", "annotator", "x", "y", "width", "height", "label"]
-    found = anml.audit(pl.DataFrame(rows, schema=names, orient="row"), task="boxes")
-    consensus = found._result.structured.tables["boxes"]
+    result = anml.audit(pl.DataFrame(rows, schema=names, orient="row"), task="boxes")
+    consensus = result._result.structured.tables["boxes"]
     assert consensus.filter(pl.col("x") > 70).height < 5
     assert consensus.filter(pl.col("type") == "dog").height >= 14
 
@@ -162,23 +164,23 @@ def test_boxes_end_to_end():
 def test_frames_of_pandas_have_rows_of_their_own():
     pytest.importorskip("pandas")
     frame, _ = marked({f"p{k}": {} for k in range(3)}, count=12)
-    found = anml.audit(
+    result = anml.audit(
         frame.drop("text").to_pandas().set_index(pl.Series(range(7, 7 + frame.height)).to_numpy()),
         task="spans",
     )
-    assert found.samples.index.tolist() == list(range(len(found.samples)))
+    assert result.samples.index.tolist() == list(range(len(result.samples)))
     with pytest.raises(UnsupportedError, match="weights of spans belong to labels of candidates"):
-        found.weights_for(frame)
+        result.weights_for(frame)
 
 
 def regions(kind, value, people=3, tasks=6, **more):
     made = []
     for number in range(tasks):
         annotations = [
-            {"id": 10 * number + who, "completed_by": who, "result": [
-                {"id": f"{number}-{who}", "type": kind, "from_name": "r", "to_name": "page",
-                 "origin": "manual", "value": value(number, who), **more}]}
-            for who in range(people)
+            {"id": 10 * number + contributor, "completed_by": contributor, "result": [
+                {"id": f"{number}-{contributor}", "type": kind, "from_name": "r", "to_name": "page",
+                 "origin": "manual", "value": value(number, contributor), **more}]}
+            for contributor in range(people)
         ]  # fmt: skip
         made.append({"id": number, "data": {"page": "<p>Ann met Bob</p>"}, "annotations": annotations})
     return made
@@ -197,8 +199,8 @@ def sent_back(tasks, tmp_path, kind, **asked):
 
 
 def test_hypertext_goes_back_with_its_paths(tmp_path):
-    def value(number, who):
-        start = (7 * number + 5 * who) % 4
+    def value(number, contributor):
+        start = (7 * number + 5 * contributor) % 4
         place = {
             "start": "/p[1]/text()[1]",
             "end": "/p[1]/text()[1]",
@@ -221,9 +223,9 @@ def test_hypertext_goes_back_with_its_paths(tmp_path):
 
 
 def test_boxes_go_back_with_the_size_of_their_picture(tmp_path):
-    def value(number, who):
+    def value(number, contributor):
         return {
-            "x": 10 + 60 * (who == 2),
+            "x": 10 + 60 * (contributor == 2),
             "y": 10 + number,
             "width": 20,
             "height": 20,
@@ -237,17 +239,17 @@ def test_boxes_go_back_with_the_size_of_their_picture(tmp_path):
 
 
 def test_spans_within_spans_stay_in_the_queue_where_that_is_asked(tmp_path):
-    def annotation(number, who):
-        kinds = [(0, 11, "A"), (4 + (7 * number + 5 * who) % 3, 7, "B")]
+    def annotation(number, contributor):
+        kinds = [(0, 11, "A"), (4 + (7 * number + 5 * contributor) % 3, 7, "B")]
         result = [{"type": "labels", "from_name": "r", "to_name": "page",
                    "value": {"start": s, "end": e, "labels": [k]}} for s, e, k in kinds]  # fmt: skip
-        return {"id": 10 * number + who, "completed_by": who, "result": result}
+        return {"id": 10 * number + contributor, "completed_by": contributor, "result": result}
 
     tasks = [
         {
             "id": number,
             "data": {"text": "Ann met Bob"},
-            "annotations": [annotation(number, who) for who in range(3)],
+            "annotations": [annotation(number, contributor) for contributor in range(3)],
         }
         for number in range(6)
     ]
@@ -258,7 +260,7 @@ def test_spans_within_spans_stay_in_the_queue_where_that_is_asked(tmp_path):
 
 def test_ground_truth_in_an_export_is_known(tmp_path):
     box = {"y": 10, "width": 20, "height": 20, "rectanglelabels": ["car"]}
-    tasks = regions("rectanglelabels", lambda _, who: {"x": 10 + 60 * (who == 2), **box})
+    tasks = regions("rectanglelabels", lambda _, contributor: {"x": 10 + 60 * (contributor == 2), **box})
     tasks[0]["annotations"][2]["ground_truth"] = True
     path = tmp_path / "export.json"
     path.write_text(json.dumps(tasks))

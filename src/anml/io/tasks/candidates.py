@@ -32,7 +32,7 @@ class SpanAnnotations(NamedTuple):
     """Annotated spans or boxes (document, contributor, type, coordinates), exposure, and texts."""
 
     marks: pl.DataFrame
-    seen: pl.DataFrame | None
+    exposure: pl.DataFrame | None
     texts: pl.DataFrame | None
     lengths: pl.DataFrame | None = None
     warnings: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ def valid_spans(
     warnings, marks = [*read.warnings], read.marks
     place = ("type", *numbers)
     nothing = pl.all_horizontal(pl.col(place).is_null())
-    if read.seen is None and marks.filter(nothing).is_empty():
+    if read.exposure is None and marks.filter(nothing).is_empty():
         unseen = (
             "nothing says who saw a document and marked nothing there, so whoever marks nothing is overlooked"
         )
@@ -105,9 +105,11 @@ def valid_spans(
     rest = pl.exclude("document", "contributor", *place, *read.alone).drop_nulls().first()
     about = marks.group_by("document", "contributor", maintain_order=True).agg(rest)
     exposure = (
-        about if read.seen is None else read.seen.unique(["document", "contributor"], maintain_order=True)
+        about
+        if read.exposure is None
+        else read.exposure.unique(["document", "contributor"], maintain_order=True)
     )
-    if read.seen is not None and about.width > 2:
+    if read.exposure is not None and about.width > 2:
         exposure = exposure.join(about, on=["document", "contributor"], how="left", maintain_order="left")
     if idle := set(exposure["contributor"]) - set(marks.filter(~nothing)["contributor"]):
         warnings.append(f"{pluralise(len(idle), 'contributor')} marked nothing anywhere: {sorted(idle)[0]!r}")

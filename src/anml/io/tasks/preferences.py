@@ -230,8 +230,8 @@ def label_studio_pairs(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.Da
             continue
         selected = as_object(results[0].get("value"), "a comparison").get("selected")
         data = scalar_fields(as_object(each.task.get("data"), f"data of task {each.item}"))
-        row = {"contributor": each.who, "choice": selected, ANNOTATION: each.name}
-        made.append({**data, **row, **each.beside})
+        row = {"contributor": each.annotator, "choice": selected, ANNOTATION: each.name}
+        made.append({**data, **row, **each.details})
     if not made:
         raise InputError("no annotation of this Label Studio export is a pairwise comparison")
     notes += [f"{pluralise(none, 'annotation')} without a comparison left out"] if none else []

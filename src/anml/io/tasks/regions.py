@@ -41,7 +41,7 @@ def label_studio_regions(tasks: list[dict[str, Any]], given: Given, kind: str) -
     texts: dict[str, Any] = {}
     annotations, notes = last_annotations(tasks)
     for each in annotations:
-        base = {"document": each.item, "contributor": each.who, **each.beside}
+        base = {"document": each.item, "contributor": each.annotator, **each.details}
         marks.append(base)
         data = as_object(each.task.get("data"), f"data of task {each.item}")
         strings = [text for text in (data.get("text"), *data.values()) if isinstance(text, str)]

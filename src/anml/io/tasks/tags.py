@@ -169,7 +169,7 @@ def label_studio_tags(tasks: list[dict[str, Any]], given: Given) -> tuple[pl.Dat
             raise InputError(f"tasks have several questions ({listed}); name one with --label")
         values = [as_object(result.get("value"), "choices").get("choices") or [] for result in chosen]
         tags = [str(tag) for choices in values for tag in choices]
-        made.append({"item": each.item, "contributor": each.who, "tags": tags, **each.beside})
+        made.append({"item": each.item, "contributor": each.annotator, "tags": tags, **each.details})
     return _framed(made), notes
 
 

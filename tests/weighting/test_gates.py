@@ -30,35 +30,35 @@ def slow_softmax(values, temperature):
 
 @pytest.mark.parametrize("name", COMBINERS)
 class TestEveryCombiner:
-    @given(found=signals())
-    def test_weights_are_a_distribution_and_the_gate_says_why(self, name, found):
-        w, gate = COMBINERS[name](found, Recipe(name))
-        assert w.shape == (len(found),)
+    @given(result=signals())
+    def test_weights_are_a_distribution_and_the_gate_says_why(self, name, result):
+        w, gate = COMBINERS[name](result, Recipe(name))
+        assert w.shape == (len(result),)
         assert (w >= 0).all()
         assert w.sum() == pytest.approx(1)
         assert gate.reason
 
-    @given(found=signals())
-    def test_signals_are_not_changed(self, name, found):
-        before = [part.copy() for part in (found.q, found.v, found.r, found.t, found.p_correct)]
-        COMBINERS[name](found, Recipe(name))
-        for now, then in zip((found.q, found.v, found.r, found.t, found.p_correct), before, strict=True):
+    @given(result=signals())
+    def test_signals_are_not_changed(self, name, result):
+        before = [part.copy() for part in (result.q, result.v, result.r, result.t, result.p_correct)]
+        COMBINERS[name](result, Recipe(name))
+        for now, then in zip((result.q, result.v, result.r, result.t, result.p_correct), before, strict=True):
             np.testing.assert_array_equal(now, then)
 
-    @given(found=signals())
-    def test_equal_samples_weigh_the_same(self, name, found):
-        n = len(found)
-        signals = (np.tile(part, 2) for part in (found.q, found.v, found.r))
-        p_correct, rate = np.tile(found.p_correct, 2), found.label_error_rate
+    @given(result=signals())
+    def test_equal_samples_weigh_the_same(self, name, result):
+        n = len(result)
+        signals = (np.tile(part, 2) for part in (result.q, result.v, result.r))
+        p_correct, rate = np.tile(result.p_correct, 2), result.label_error_rate
         doubled = Signals.of(*signals, label_error_rate=rate, p_correct=p_correct)
         w, _ = COMBINERS[name](doubled, Recipe(name))
         np.testing.assert_allclose(w[:n], w[n:], rtol=1e-9)
 
-    @given(found=signals(min_size=2))
-    def test_a_sample_that_is_better_in_everything_weighs_no_less(self, name, found):
+    @given(result=signals(min_size=2))
+    def test_a_sample_that_is_better_in_everything_weighs_no_less(self, name, result):
         """All credentials move with quality here, so that every gate that opens opens for the better one."""
-        order = [np.sort(part) for part in (found.q, found.v, found.r, found.p_correct)]
-        ranked = Signals.of(*order[:3], label_error_rate=found.label_error_rate, p_correct=order[3])
+        order = [np.sort(part) for part in (result.q, result.v, result.r, result.p_correct)]
+        ranked = Signals.of(*order[:3], label_error_rate=result.label_error_rate, p_correct=order[3])
         w, _ = COMBINERS[name](ranked, Recipe(name))
         assert (np.diff(w) >= -1e-12).all()
 
@@ -80,11 +80,11 @@ class TestByHand:
         assert gate.branch == "q_only"
 
     @given(signals(), st.floats(0, 1), st.floats(0.2, 5))
-    def test_the_blend_is_the_papers_formula(self, found, alpha, temperature):
+    def test_the_blend_is_the_papers_formula(self, result, alpha, temperature):
         recipe = Recipe("softmax", alpha=alpha, tau_s=temperature)
-        w, _ = COMBINERS["softmax"](found, recipe)
-        s = [a * b for a, b in zip(found.v, found.r, strict=True)]
-        of_q, of_s = slow_softmax(found.q, temperature), slow_softmax(s, temperature)
+        w, _ = COMBINERS["softmax"](result, recipe)
+        s = [a * b for a, b in zip(result.v, result.r, strict=True)]
+        of_q, of_s = slow_softmax(result.q, temperature), slow_softmax(s, temperature)
         expected = [alpha * a + (1 - alpha) * b for a, b in zip(of_q, of_s, strict=True)]
         np.testing.assert_allclose(w, expected, rtol=1e-9)
 
@@ -126,16 +126,16 @@ class TestGates:
         assert one[1] == two[1]
 
     @given(signals(values=wide, min_size=3))
-    def test_the_guard_never_fires_without_evidence_from_the_data(self, found):
-        assume(found.label_error_rate is None or found.label_error_rate > 0.05)
-        _, gate = COMBINERS["guarded"](found, Recipe())
+    def test_the_guard_never_fires_without_evidence_from_the_data(self, result):
+        assume(result.label_error_rate is None or result.label_error_rate > 0.05)
+        _, gate = COMBINERS["guarded"](result, Recipe())
         assert gate.branch != "uniform"
 
     @given(signals(min_size=2), st.floats(-1, 1))
-    def test_credentials_are_trusted_exactly_above_the_threshold(self, found, threshold):
+    def test_credentials_are_trusted_exactly_above_the_threshold(self, result, threshold):
         recipe = Recipe("adaptive", tau_h=1.0, tau_c=threshold)
-        _, gate = COMBINERS["adaptive"](found, recipe)
-        rho = correlation(found.q, found.s)
+        _, gate = COMBINERS["adaptive"](result, recipe)
+        rho = correlation(result.q, result.s)
         assert gate.rho_c == rho
         assert (gate.branch == "blend") == (rho is not None and rho > threshold)
 
