@@ -34,7 +34,7 @@ FOUND = SimpleNamespace(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("accuracy<0.6", ["accuracy of eve is 0.2 and dan is 0.55"]),
         ("accuracy <= 0.2", ["accuracy of eve is 0.2"]),
@@ -48,8 +48,8 @@ FOUND = SimpleNamespace(
         ("accuracy<0.3 or label_error_rate>1e-1", ["accuracy of eve is 0.2", "label_error_rate is 0.12"]),
     ],
 )
-def test_what_fails_is_said_of_whom(text, said):
-    assert evaluate_condition(parse_condition(text), FOUND) == said
+def test_what_fails_is_said_of_whom(text, message):
+    assert evaluate_condition(parse_condition(text), FOUND) == message
 
 
 def test_a_disputed_result_says_why():
@@ -120,5 +120,5 @@ def test_names_cannot_move_the_cursor(capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
-def replace_names(found, name):
-    return SimpleNamespace(**{**vars(found), "contributors": PEOPLE.with_columns(contributor=pl.lit(name))})
+def replace_names(result, name):
+    return SimpleNamespace(**{**vars(result), "contributors": PEOPLE.with_columns(contributor=pl.lit(name))})

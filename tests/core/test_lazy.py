@@ -17,9 +17,7 @@ def test_a_name_loads_its_module_and_others_are_refused():
 def test_a_missing_extra_is_named():
     homes = {"Thing": "a_package_that_is_not_installed"}
     load, _ = lazy_names("anml.torch", homes, extras={"Thing": "hf"})
-    with pytest.raises(
-        UnsupportedError, match=r"Thing needs the package .*attribution-native-ml\[hf\]"
-    ):
+    with pytest.raises(UnsupportedError, match=r"Thing needs the package .*attribution-native-ml\[hf\]"):
         load("Thing")
     bare, _ = lazy_names("anml.torch", homes)
     with pytest.raises(ModuleNotFoundError):

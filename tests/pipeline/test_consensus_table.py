@@ -102,9 +102,9 @@ def test_suggestions_go_with_p_correct(result):
 
 
 def test_where_nothing_tells_who_is_right_every_label_is_one_voice(frame):
-    result, prepared, found = audit_table(frame.drop("truth"), Request(item="item", evaluate=False))
+    result, prepared, output = audit_table(frame.drop("truth"), Request(item="item", evaluate=False))
     flat = np.full(len(prepared.y), 0.6)
-    doubt = replace(found, belief=replace(found.belief, mirrored=0.6, p_correct=flat))
+    doubt = replace(output, belief=replace(output.belief, mirrored=0.6, p_correct=flat))
     items = item_frame(prepared, doubt)
     names, codes = np.unique(prepared.item, return_inverse=True)
     votes = unweighted_posterior(prepared.y, codes, 3, 0.6)

@@ -12,14 +12,14 @@ def wrong(*pairs):
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "message"),
     [
         ([("cat", "dog", 9), ("dog", "cat", 1), ("cow", "dog", 2)], "labels “cat” items as “dog”"),
         ([("cat", "dog", 5), ("dog", "cat", 4), ("cow", "dog", 2)], "confuses “cat” with “dog”"),
     ],
 )
-def test_one_label_for_the_other_or_each_for_the_other(pairs, said):
-    assert _main_confusion(wrong(*pairs))["ann"].singular == said
+def test_one_label_for_the_other_or_each_for_the_other(pairs, message):
+    assert _main_confusion(wrong(*pairs))["ann"].singular == message
 
 
 def test_many_things_that_are_wrong_are_no_confusion():
