@@ -46,7 +46,7 @@ class Schema:
         Labels that are not answers, in place of the usual ones such as `skip`; their rows are excluded.
     format
         `auto`, `table`, or the format of an export: `label-studio`, `argilla`, `crowd-long`, `crowd-wide`,
-        `toloka`, `mturk`, `prodigy`, `doccano`, `conll`.
+        `toloka`, `mturk`, `langfuse`, `phoenix`, `prodigy`, `doccano`, `conll`.
     """
 
     verification: str | None = None

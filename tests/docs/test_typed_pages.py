@@ -22,6 +22,7 @@ PAGES = (
     "docs/tutorials/better-model.md",
     "docs/howto/contributor-values.md",
     "docs/howto/ledger-office.md",
+    "docs/howto/llm-judges.md",
     "docs/howto/preferences.md",
     "docs/howto/pytorch-huggingface.md",
     "docs/howto/spans-and-boxes.md",
@@ -134,6 +135,10 @@ def test_pytorch(tmp_path):
     printed = typed_and_quoted("docs/howto/pytorch-huggingface.md", tmp_path)
     (kept, total) = re.findall(r"(\d+) of (\d+) rows are trained on", printed)[0]
     assert 0.4 * int(total) < int(kept) < int(total)
+
+
+def test_llm_judges(tmp_path):
+    typed_and_quoted("docs/howto/llm-judges.md", tmp_path)
 
 
 def test_preferences(tmp_path):

@@ -37,6 +37,8 @@ OF_FORMAT = {
     "crowd-wide": ("crowd_wide.csv", {}),
     "toloka": ("toloka.tsv", {}),
     "mturk": ("mturk.csv", {}),
+    "langfuse": ("langfuse.json", {}),
+    "phoenix": ("phoenix.json", {}),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer._completion_classes import completion_init
 
-from anml.cli import audit, compare, contributor, export, relabel, review, value
+from anml.cli import audit, compare, contributor, export, judges, relabel, review, value
 from anml.cli.options import GlobalOptions, Json, Output, Quiet, opt
 from anml.core.errors import AnmlError
 
@@ -49,6 +49,7 @@ for command in (
     review.review,
     compare.compare,
     contributor.contributor,
+    judges.judges,
     export.export,
     value.value,
     audit.demo,

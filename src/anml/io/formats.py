@@ -8,6 +8,8 @@ from anml.core.errors import InputError, UnsupportedError
 from anml.io.argilla import read_argilla
 from anml.io.contributions import Chosen, Contributions
 from anml.io.crowd import PRESETS
+from anml.io.evaluations import READERS as EVALUATIONS
+from anml.io.evaluations import evaluation_format
 from anml.io.file import JSON, PAIR_KEYS, InputFile
 from anml.io.label_studio import read_label_studio
 from anml.io.mapped import read_with_mapping
@@ -25,6 +27,7 @@ FORMATS: dict[str, Callable[[InputFile, Chosen], Contributions]] = {
     "label-studio": read_label_studio,
     "argilla": read_argilla,
     **PRESETS,
+    **EVALUATIONS,
 }
 
 
@@ -44,11 +47,12 @@ def detect_format(file: InputFile) -> str:
     if file.path.suffix.lower() in JSON:
         return _of_json(file.json, file.path.name)
     columns = set(file.table.frame.columns)
-    return next((name for name, marks in FORMAT_SIGNATURES.items() if marks <= columns), TABLE)
+    platform = next((name for name, marks in FORMAT_SIGNATURES.items() if marks <= columns), None)
+    return platform or evaluation_format(columns) or TABLE
 
 
 def _of_json(value: Any, name: str) -> str:
-    records = value.get("records", [value]) if isinstance(value, dict) else value
+    records = value.get("records", value.get("data", [value])) if isinstance(value, dict) else value
     first = records[:100] if isinstance(records, list) else []
     keys = {key for record in first if isinstance(record, dict) for key in record}
     if keys & {"annotations", "completions"}:
@@ -61,6 +65,8 @@ def _of_json(value: Any, name: str) -> str:
         return "doccano"
     if keys >= PAIR_KEYS:
         return TABLE
+    if (tool := evaluation_format(keys)) is not None:
+        return tool
     raise InputError(
         f"{name} is JSON, but neither a Label Studio nor an Argilla export: "
         "none of annotations or responses is in it"
