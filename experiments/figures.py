@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
-from anml.core.calibration import from_columns
 from anml.core.checks import Floats
 from anml.core.stats import Estimate
 from experiments.cases import make_case
 from experiments.expressions import Results, interval
+from experiments.measures import from_columns
 from experiments.spec import Experiment, label_of, report_texts
 from experiments.summary import known_experiments, load_results
 from experiments.trial import Clock, score_cases
@@ -320,7 +320,7 @@ def _calibration(results: Results, folder: Path) -> Figure:
             found = from_columns(*some.iter_rows(named=True))
             used = found.count > 0
             label = f"{name[0]} ({found.error:.2f})"
-            ax.plot(found.believed[used], found.right[used], "o-", markersize=3, color=colour, label=label)
+            ax.plot(found.mean_p[used], found.right[used], "o-", markersize=3, color=colour, label=label)
         ax.set(xlabel="p_correct", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(frameon=False, title="expected error", fontsize=7, title_fontsize=7)
     return figure

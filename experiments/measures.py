@@ -12,11 +12,31 @@ import numpy as np
 from scipy.stats import rankdata
 
 from anml.annotators.words import FLAGGED, LESS_RELIABLE
-from anml.core.calibration import auroc, calibration_curve, to_columns
+from anml.core.calibration import CalibrationCurve, auroc, calibration_curve
 from anml.core.checks import Array, Bools, Floats
 from anml.weighting.combine import correlation
 from experiments.seen import Case
 from experiments.spec import Found, timed
+
+
+def to_columns(curve: CalibrationCurve) -> dict[str, float]:
+    """Return the bins as named figures, so that they fit into one row of a table."""
+    names = {"count": curve.count, "believed": curve.mean_p, "right": curve.right}
+    return {f"{name}_{place}": float(v) for name, values in names.items() for place, v in enumerate(values)}
+
+
+def from_columns(*rows: Mapping[str, float]) -> CalibrationCurve:
+    """Return the curve of `to_columns`; bins of several rows, as of trials, are joined label by label."""
+    bins = sum(name.startswith("count_") for name in rows[0])
+    count, mean_p, right = (
+        np.array([[row[f"{name}_{place}"] for place in range(bins)] for row in rows], dtype=np.float64)
+        for name in ("count", "believed", "right")
+    )
+    total = count.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = [(np.nan_to_num(each) * count).sum(axis=0) / total for each in (mean_p, right)]
+    return CalibrationCurve(total.astype(np.int64), *means)
+
 
 Measured = dict[str, float]
 Predict = Callable[[Any], Array]

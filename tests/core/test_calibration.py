@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anml.core.calibration import auroc, calibration_curve, from_columns, to_columns
+from anml.core.calibration import auroc, calibration_curve
 from anml.core.errors import InputError
 
 BELIEFS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50)
@@ -15,7 +15,7 @@ def test_by_hand():
     # Bins [0, 0.5) and [0.5, 1]: beliefs .2 .4 with one of two right, .6 .8 1 with two of three.
     result = calibration_curve([0.2, 0.4, 0.6, 0.8, 1.0], [True, False, True, True, False], bins=2)
     assert result.count.tolist() == [2, 3]
-    np.testing.assert_allclose(result.believed, [0.3, 0.8])
+    np.testing.assert_allclose(result.mean_p, [0.3, 0.8])
     np.testing.assert_allclose(result.right, [1 / 2, 2 / 3])
     assert result.error == pytest.approx((2 * 0.2 + 3 * (0.8 - 2 / 3)) / 5)
     assert result.gap == pytest.approx((3.0 - 3) / 5)  # sum of beliefs less the number right
@@ -36,24 +36,6 @@ def test_empty_bins_are_left_out_of_what_is_told():
 def test_sure_and_right_has_no_error():
     result = calibration_curve([1.0, 0.0], [True, False])
     assert result.error == result.gap == 0
-
-
-def test_trials_are_joined_label_by_label():
-    parts = [([0.15, 0.95], [True, True]), ([0.15, 0.55], [False, True])]
-    joined = from_columns(*(to_columns(calibration_curve(*part)) for part in parts))
-    once = calibration_curve([0.15, 0.95, 0.15, 0.55], [True, True, False, True])
-    np.testing.assert_array_equal(joined.count, once.count)
-    np.testing.assert_allclose(joined.believed, once.believed)
-    np.testing.assert_allclose(joined.right, once.right)
-    assert joined.error == pytest.approx(once.error)
-
-
-def test_bins_fit_into_a_row_and_come_back():
-    result = calibration_curve([0.15, 0.95], [True, True])
-    back = from_columns({**to_columns(result), "accuracy": 70.0})
-    np.testing.assert_array_equal(back.count, result.count)
-    np.testing.assert_array_equal(back.right, result.right)
-    assert back.error == result.error
 
 
 @pytest.mark.parametrize(

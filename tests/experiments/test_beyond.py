@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from lab_tiny import tiny
 
-from anml.core.calibration import from_columns
 from anml.core.errors import InputError
 from anml.weighting.weigh import RECIPES
 from experiments.cases import make_case
 from experiments.door import check_runnable
 from experiments.figures import draw_all
+from experiments.measures import from_columns
 from experiments.runner import run
 from experiments.spec import Experiment, Setting, list_experiments
 from experiments.summary import describe, load_results

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from anml.core.calibration import auroc, calibration_curve, from_columns
+from anml.core.calibration import auroc, calibration_curve
 from experiments.belief import label_estimates
 from experiments.cases import make_case
 from experiments.cells import cells_of
 from experiments.kinds import MEASURES, run_block
-from experiments.measures import BINS
+from experiments.measures import BINS, from_columns
 from experiments.spec import parse
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anml.core.calibration import calibration_curve
 from anml.weighting.weigh import RECIPES
 from experiments.bank.run import LEARNERS, apply_recipe, learner, measures
 from experiments.kinds import MEASURES as OF_KINDS
@@ -15,12 +16,14 @@ from experiments.measures import (
     auroc_of_quality,
     count_verdicts,
     error_of,
+    from_columns,
     of_items,
     of_labels,
     of_quality,
     percent,
     rank_correlation,
     run_methods,
+    to_columns,
     weight_on_wrong,
 )
 from experiments.seen import Case, GroundTruth, MethodInput, Trigger
@@ -166,3 +169,21 @@ def test_methods_that_do_not_apply_have_no_row_and_shared_time_is_kept():
     assert list(result) == ["a", "c"]
     assert result["c"] == {"x": 1.0, "seconds": 7.0}
     assert 0 <= result["a"]["seconds"] < 1
+
+
+def test_trials_are_joined_label_by_label():
+    parts = [([0.15, 0.95], [True, True]), ([0.15, 0.55], [False, True])]
+    joined = from_columns(*(to_columns(calibration_curve(*part)) for part in parts))
+    once = calibration_curve([0.15, 0.95, 0.15, 0.55], [True, True, False, True])
+    np.testing.assert_array_equal(joined.count, once.count)
+    np.testing.assert_allclose(joined.mean_p, once.mean_p)
+    np.testing.assert_allclose(joined.right, once.right)
+    assert joined.error == pytest.approx(once.error)
+
+
+def test_bins_fit_into_a_row_and_come_back():
+    result = calibration_curve([0.15, 0.95], [True, True])
+    back = from_columns({**to_columns(result), "accuracy": 70.0})
+    np.testing.assert_array_equal(back.count, result.count)
+    np.testing.assert_array_equal(back.right, result.right)
+    assert back.error == result.error

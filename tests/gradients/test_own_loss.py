@@ -54,7 +54,7 @@ def test_another_loss_is_refused_not_guessed():
     def smoothed(logits, labels):
         return functional.cross_entropy(logits.mT, labels, label_smoothing=0.5)
 
-    with pytest.raises(UnsupportedError, match=r"Speaks has a loss of its own.*give it as loss="):
+    with pytest.raises(UnsupportedError, match=r"Speaks computes its own loss.*give it as loss="):
         asked(Speaks(smoothed))
 
 

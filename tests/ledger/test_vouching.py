@@ -391,7 +391,7 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     [
         (["a", "x"], [1.0, 1.0], "contributor 'b'|contributor 'x'"),
         (["a"], [1.0], "contributor 'b'"),
-        (["a", "b", "b"], [1.0, 1.0, 1.0], "does not fit the samples"),
+        (["a", "b", "b"], [1.0, 1.0, 1.0], "does not match the samples"),
         (["a", "b"], [1.0, 9.0], "contributor 'b'"),
         (["a", "b"], [1.0, -1.0], "contributor 'b'"),
         (["a", "b"], [1.0, float("nan")], "contributor 'b'"),

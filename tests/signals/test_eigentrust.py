@@ -24,7 +24,7 @@ def test_a_ring_of_friends_gains_nothing():
 
 
 def test_eigentrust_says_what_is_wrong():
-    with pytest.raises(AnmlError, match="trusted beforehand"):
+    with pytest.raises(AnmlError, match="in the pre-trusted set"):
         eigentrust({("a", "b"): 1.0}, [])
     with pytest.raises(AnmlError, match="not negative"):
         eigentrust({("a", "b"): -1.0}, ["a"])

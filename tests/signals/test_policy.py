@@ -43,7 +43,7 @@ def test_defaults_lie_inside_the_paper():
 
 
 def test_nothing_is_self_attested():
-    assert v() == (0.25, "self-attested", (), "no evidence by anybody else")
+    assert v() == (0.25, "self-attested", (), "no attestation by others")
 
 
 def test_best_evidence_counts_and_is_named():

@@ -423,7 +423,7 @@ class TestRefused:
         def longest_first(examples):
             return padded(sorted(examples, key=lambda each: -len(each["input_ids"])))
 
-        with pytest.raises(InputError, match="into an order of its own"):
+        with pytest.raises(InputError, match="changes the order of the examples"):
             WeightedTrainer(
                 causal(), settings(tmp_path), train_dataset=Sentences(), data_collator=longest_first,
                 weighting=uniform(48),
@@ -519,7 +519,7 @@ class TestRefused:
             pass
 
         args = settings(tmp_path)
-        with pytest.raises(UnsupportedError, match="Mine has a loader of its own"):
+        with pytest.raises(UnsupportedError, match="Mine has its own loader"):
             Mine(bert(), args, train_dataset=Examples(48), weighting=uniform(48), by="draws").train()
 
     @staticmethod

@@ -276,7 +276,7 @@ class TestInOrder:
     def test_what_sorts_or_shuffles_is_refused(self):
         torch.manual_seed(1)
         for collate in (self.longest_first, self.shuffled):
-            with pytest.raises(InputError, match="puts the examples of a batch into an order of its own"):
+            with pytest.raises(InputError, match="changes the order of the examples of a batch"):
                 OrderCheckingCollator(collate)(self.examples)
         loader = DataLoader(self.examples, batch_size=4, collate_fn=self.longest_first)
         with pytest.raises(InputError, match="rows cannot be told from batches"):

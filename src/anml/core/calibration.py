@@ -1,6 +1,5 @@
-"""Does p_correct mean what it says? Of labels believed with 80%, eight in ten should be right."""
+"""Calibration of p_correct: of labels with p_correct 0.8, eight in ten should be correct."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +14,10 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class CalibrationCurve:
-    """Beliefs cut into bins of equal width: labels, mean belief and share right of each; NaN where empty."""
+    """Bins of p_correct of equal width: labels, mean p_correct and accuracy of each; NaN where empty."""
 
     count: Ints
-    believed: Floats
+    mean_p: Floats
     right: Floats
 
     def _mean(self, gaps: Floats) -> float:
@@ -28,12 +27,12 @@ class CalibrationCurve:
     @property
     def error(self) -> float:
         """Expected calibration error: the gap between belief and truth, averaged over labels."""
-        return self._mean(np.abs(self.believed - self.right))
+        return self._mean(np.abs(self.mean_p - self.right))
 
     @property
     def gap(self) -> float:
         """Mean belief minus the share that is right: above zero is too trusting."""
-        return self._mean(self.believed - self.right)
+        return self._mean(self.mean_p - self.right)
 
     def interval(self) -> tuple[Floats, Floats]:
         """95% interval of the share that is right, bin by bin."""
@@ -41,10 +40,10 @@ class CalibrationCurve:
             return wilson(self.right, self.count)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: bins with nothing in them are left out."""
+        """Plain values, for JSON: without empty bins."""
         low, high = self.interval()
         columns = {
-            "p_correct": self.believed, "accuracy": self.right, "accuracy_low": low, "accuracy_high": high,
+            "p_correct": self.mean_p, "accuracy": self.right, "accuracy_low": low, "accuracy_high": high,
         }  # fmt: skip
         bins = [
             {"rows": int(self.count[at])}
@@ -58,7 +57,7 @@ class CalibrationCurve:
 
 
 def calibration_curve(belief: Any, right: Any, bins: int = BINS) -> CalibrationCurve:
-    """Compare beliefs in [0, 1] with what turned out to be right."""
+    """Compare probabilities in [0, 1] with test labels."""
     p, truth = as_unit_interval("belief", belief), as_booleans("right", right)
     if len(p) != len(truth):
         raise InputError(f"right must be one True or False per belief: {len(p)} expected, got {len(truth)}")
@@ -71,28 +70,8 @@ def calibration_curve(belief: Any, right: Any, bins: int = BINS) -> CalibrationC
     return CalibrationCurve(count, mean_p, share)
 
 
-def to_columns(result: CalibrationCurve) -> dict[str, float]:
-    """Bins as named figures, so that they fit into one row of a table."""
-    return {
-        f"{name}_{place}": float(v) for name, total in vars(result).items() for place, v in enumerate(total)
-    }
-
-
-def from_columns(*rows: Mapping[str, float]) -> CalibrationCurve:
-    """The reverse of `in_columns`; bins of several rows, as of trials, are joined label by label."""
-    bins = sum(name.startswith("count_") for name in rows[0])
-    count, p_correct, right = (
-        np.array([[row[f"{name}_{place}"] for place in range(bins)] for row in rows], dtype=np.float64)
-        for name in ("count", "believed", "right")
-    )
-    total = count.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        means = [(np.nan_to_num(each) * count).sum(axis=0) / total for each in (p_correct, right)]
-    return CalibrationCurve(total.astype(np.int64), *means)
-
-
 def auroc(belief: Any, right: Any) -> float:
-    """Chance that a right label is believed more than a wrong one (area under the ROC curve)."""
+    """Return the probability that a correct label has a higher p_correct than a wrong one (AUROC)."""
     p, truth = as_unit_interval("belief", belief), as_booleans("right", right)
     good, bad = int(truth.sum()), int((~truth).sum())
     if not good or not bad:

@@ -1,4 +1,4 @@
-"""The door: input is checked here once, and trusted inside."""
+"""Input validation: values are checked here once, and not again inside."""
 
 from collections.abc import Collection
 from typing import Any
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def as_vector(name: str, values: Any, n: int | None = None) -> Floats:
-    """Return `values` as a finite float vector of length `n`, or say what is wrong with it."""
+    """Return `values` as a finite float vector of length `n`; an error names the first invalid value."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -11,10 +11,10 @@ from anml.core.errors import InputError
 from anml.core.stats import beta_interval
 from anml.core.types import SIGNALS, Signals, Weighting
 
-# How many samples' worth of doubt the pool adds to each contributor when the contributors do not
-# differ enough (or are too few) to estimate it.
+# Prior strength, in samples, of the pool mean when the contributors do not differ enough (or are too few) to
+# estimate it.
 DEFAULT_STRENGTH = 10.0
-# ... and the most it ever adds: those not seen yet may differ, however alike the others are.
+# Largest prior strength: new contributors may differ, even if the present ones are equal.
 MAX_STRENGTH = 30.0
 
 
@@ -35,7 +35,7 @@ class Accuracies(Protocol):
 
 
 class ShrunkenMeans(NamedTuple):
-    """Group means pulled towards the mean of all, the more the fewer samples they rest on."""
+    """Group means pulled towards the mean of all, the more the fewer samples they have."""
 
     mean: Floats
     low: Floats
@@ -47,7 +47,7 @@ def shrink_group_means(values: Floats, codes: Ints) -> ShrunkenMeans:
     """Estimate each group's mean of values in [0, 1] by partial pooling.
 
     The strength of the pool (how many samples its mean counts for) comes from the spread between
-    groups beyond what chance within groups explains, by the method of moments. Ten rows do not convict.
+    groups beyond what chance within groups explains, by the method of moments.
     """
     groups = int(codes.max()) + 1
     counts = np.bincount(codes, minlength=groups).astype(np.float64)
@@ -111,7 +111,7 @@ def derivation_factor(s: Any, parents: Mapping[int, Sequence[int]] | Sequence[Se
     """Multiply each contribution's s = v r along the chain it was derived from.
 
     `parents[i]` lists the contributions that i was derived from. With several parents the weakest
-    chain counts: a result is no better founded than what it rests on.
+    chain counts: a result is at most as reliable as its sources.
     """
     own = as_unit_interval("s", s)
     parents_of = dict(parents) if isinstance(parents, Mapping) else dict(enumerate(parents))

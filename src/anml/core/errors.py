@@ -1,6 +1,6 @@
 """The error family.
 
-AnmlError                 anything the user can mend; the command line prints it and exits with 2
+AnmlError                 an error that the user can correct; the command line prints it and exits with 2
 ├── InputError            a value, a column or a file is not as it must be
 ├── UnknownNameError      a name outside a fixed list; says which ones are allowed
 ├── UnsupportedError      a sound request that this version cannot carry out
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 
 class AnmlError(ValueError):
-    """Something the user can mend, said in one sentence."""
+    """An error that the user can correct; its message is one sentence."""
 
 
 class InputError(AnmlError):
@@ -46,7 +46,7 @@ class ConflictError(AnmlError):
 
 
 class IntegrityError(AnmlError):
-    """A signature, a hash or a sum does not hold; nothing that rests on it may go on."""
+    """A signature, a hash or a sum does not hold; nothing that depends on it may continue."""
 
 
 @contextmanager

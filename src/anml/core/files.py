@@ -1,4 +1,4 @@
-"""The disk's door: what cannot be read or written is one sentence that names the file."""
+"""Reading and writing of files; an error names the file in one sentence."""
 
 import os
 import secrets
@@ -22,7 +22,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Say before the work begins that a file cannot be put here."""
+    """Refuse a path that cannot be written, before the work begins."""
     with os_error_message(f"{path} cannot be written"):
         if path.is_dir():
             raise InputError(f"{path} cannot be written: it is a folder")
@@ -32,17 +32,17 @@ def check_writable(path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes | str, *, private: bool = False) -> None:
-    """Write a file, making its folder: whole or not at all; a private one is for nobody else."""
+    """Write a file, making its folder: whole or not at all; a private file is readable by its owner only."""
     commit_file(write_temporary(path, data, private=private), path)
 
 
 def write_temporary(path: Path, data: bytes | str, *, private: bool = False) -> Path:
-    """Write a file beside its place, under a name that is nobody's; `put_in_place` makes it count."""
+    """Write a file under a temporary name in the same folder; `commit_file` moves it to its place."""
     check_writable(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Never through a link that somebody else put there.
+        # Never through an existing link.
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data if isinstance(data, bytes) else data.encode())
@@ -55,7 +55,7 @@ def write_temporary(path: Path, data: bytes | str, *, private: bool = False) -> 
 
 
 def commit_file(draft: Path, path: Path) -> None:
-    """Let a drafted file count."""
+    """Move a temporary file to its place."""
     with os_error_message(f"{path} cannot be written"):
         try:
             draft.replace(path)

@@ -1,4 +1,4 @@
-"""Cross-fitting: folds of samples, and what models say of the fold that they did not see."""
+"""Cross-fitting: folds of samples, and held-out predictions of each fold."""
 
 from collections.abc import Callable
 from typing import Any

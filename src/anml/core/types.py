@@ -1,4 +1,4 @@
-"""The nouns: signals, the recipe that combines them, the weighting that comes out, and why."""
+"""Types: signals, the recipe that combines them, the weighting, and the gate that was applied."""
 
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from anml.core.profile import PROFILES, Profile, profile_of
 
 SIGNALS = ("q", "v", "r", "t")
 Task = Literal["classification", "regression"]
-# Judgements that are no classes of their own: they are made into labels of items, or have a model.
+# Annotation types other than classes and numbers: they become labels of items, or have a model.
 TASK_TYPES = PREFERENCE, ORDINAL, TAGS, SPANS, BOXES = "preferences", "ordinal", "tags", "spans", "boxes"
 Level = Literal["sample", "contributor"]
 Select = Literal["top", "draw", "weight"]
@@ -135,10 +135,10 @@ class Recipe:
         hands the weights to the learner.
     half_life, reference_time
         Freshness T: the age at which it halves (`"90d"`, a number of years, a domain of the paper such as
-        `"science"`, or any `anml.signals` decay; None is no decay), and the moment from which ages count
+        `"science"`, or any `anml.signals` decay; None does not decay), and the moment from which ages count
         (None is the newest row).
     r_min, newcomer_rows
-        Floor on r for the first `newcomer_rows` rows of a contributor; 0 rows is no floor.
+        Floor on r for the first `newcomer_rows` rows of a contributor; 0 rows switches it off.
     profile
         Training of the small networks: `"default"`, `"paper"`, `"quick"`, a `Profile`, or a dict of what
         differs from the default.

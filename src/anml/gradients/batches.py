@@ -1,4 +1,4 @@
-"""A user's module run on batches: in evaluation mode, with inputs of any form, and errors in one sentence."""
+"""A user's module run on batches: in evaluation mode, with inputs of any form."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

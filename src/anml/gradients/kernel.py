@@ -28,7 +28,7 @@ class Packed(NamedTuple):
 
 
 def pack(factors: Factors) -> Packed:
-    """Lay factors out for the kernel; deltas of formed gradients are ones, and left out."""
+    """Lay factors out for the kernel; deltas of formed gradients are ones, and not stored."""
     pieces: list[Tensor] = []
     inputs, deltas, bias = [], [], []
     for part in factors.layers:
@@ -118,7 +118,7 @@ def _tile(
 def _write(distance, counts, own, own_ok, bound, lists, count, ROOM: tl.constexpr, AXIS: tl.constexpr):
     """Append distances below the bound of their sample to its list; what does not fit is only counted.
 
-    Few are, so that each takes its place by itself: sums along a row cost more than products.
+    Few are, so that each takes its place separately: sums along a row cost more than products.
     """
     limit = tl.load(bound + own, mask=own_ok, other=float("-inf"))
     near = counts & (distance < tl.expand_dims(limit, AXIS))

@@ -51,7 +51,7 @@ def loss_of(loss: str | SampleLoss) -> SampleLoss:
 
 
 def sample_losses(loss: str | SampleLoss, outputs: Any, target: Any) -> Tensor:
-    """One loss per sample, with what does not fit said in one sentence."""
+    """Return one loss per sample; outputs and targets that do not fit are refused."""
     logits = logits_of(outputs)
     if logits.dtype in (torch.bfloat16, torch.float16):
         logits = logits.float()

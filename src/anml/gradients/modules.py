@@ -1,7 +1,7 @@
 """Per-sample gradients of a user's torch module, batch by batch: read from its layers, or through torch.func.
 
-What is read from layers, in one pass, is checked against torch on the samples that reach each parameter most.
-Any other module is differentiated by `torch.func`, and what that cannot follow sample by sample.
+Gradients from layers, in one pass, are checked against torch on the samples that reach each parameter most.
+Any other module is differentiated by `torch.func`, or sample by sample where that fails.
 """
 
 import warnings
@@ -40,7 +40,7 @@ from anml.networks.factors import Factors
 EXPLICIT_BYTES = 512 * 2**20
 # Bytes of gradients that a GPU forms at a time: a few samples take it as long as many.
 FORMED_ON_GPU = 2**30
-# What covers the trainable parameters, and the losses, of a batch.
+# Factors that cover the trainable parameters, and the losses, of a batch.
 WithLoss = tuple[list[Covered], Tensor]
 
 
@@ -175,7 +175,7 @@ def _choose_method(module: nn.Module, batch: Batch, reading: GradientSettings) -
     if not torch.allclose(together[: len(trial)].float(), losses, rtol=within, atol=within):
         raise UnsupportedError(
             f"{type(module).__name__} compares the samples of a batch with each other, or draws random "
-            "numbers in evaluation mode, so that none has a gradient of its own"
+            "numbers in evaluation mode, so that samples have no separate gradients"
         )
     try:
         parts, _ = _formed(module, trial, reading)
@@ -221,7 +221,7 @@ def _formed(module: nn.Module, batch: Batch, reading: GradientSettings) -> WithL
 
 
 def _one_by_one(module: nn.Module, batch: Batch, reading: GradientSettings) -> WithLoss:
-    """Gradients of every sample by a pass of its own: slow, and right for whatever torch can train."""
+    """Return the gradients of each sample by a separate pass: slow, for any module that torch trains."""
     trained = [p for p in module.parameters() if p.requires_grad]
     collected: list[list[Tensor]] = []
     losses: list[Tensor] = []

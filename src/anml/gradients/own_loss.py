@@ -29,7 +29,7 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: GradientSettings) 
         with torch.no_grad(), autocast_context(module, reading.precision):
             outputs = module(**one.inputs, labels=one.target)
     except Exception:
-        # What cannot be run is described where it is run for its gradients.
+        # The error is raised where the module is run for its gradients.
         return reading.loss
     own, logits = getattr(outputs, "loss", None), getattr(outputs, "logits", None)
     if own is None or logits is None:
@@ -43,7 +43,7 @@ def loss_as_trained(module: nn.Module, batch: Batch, reading: GradientSettings) 
     if abs(computed - value) <= same_within(module, reading.precision) * (1 + abs(value)):
         return name
     raise UnsupportedError(
-        f"{type(module).__name__} has a loss of its own ({value:.3g} where {name} has {computed:.3g}); give "
+        f"{type(module).__name__} computes its own loss ({value:.3g} where {name} has {computed:.3g}); give "
         "it as loss=, a function from logits and labels to one loss a sample"
     )
 

@@ -79,7 +79,7 @@ def record_gradients(
     deltas = torch.autograd.grad(value.sum(), [use.edge for use in uses], allow_unused=True)
     covered: list[Covered] = []
     for use, delta in zip(uses, deltas, strict=True):
-        # What an output does not reach the loss from has no gradient there.
+        # An output that does not reach the loss has no gradient.
         if delta is not None:
             covered += _covered(use, delta.detach().float())
     return _merged(covered), value.detach().float()
@@ -126,7 +126,7 @@ def _note(
         raise UnsupportedLayer
     shared = given.dim() == 1 or len(given) == 1
     if isinstance(layer, nn.Embedding) and shared and (len(given) != n or id(layer) in once):
-        # Looked up once for all samples, as positions are: each sample gets a use of its own.
+        # Looked up once for all samples, as positions are: each sample gets a separate use.
         places = once.setdefault(id(layer), given.dim() - (len(given) == 1))
         output = output.expand(n, *output.shape[-1 - places :])
         given = given.expand(n, *given.shape[given.dim() - places :])

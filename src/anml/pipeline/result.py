@@ -59,7 +59,7 @@ class GoldEvaluation:
     def sentence(self) -> str:
         """One sentence for the terminal and the report."""
         if not self.wrong:
-            mean = float(np.nansum(self.reliability.believed * self.reliability.count) / self.rows)
+            mean = float(np.nansum(self.reliability.mean_p * self.reliability.count) / self.rows)
             checked = pluralise(self.right, f"test {self.noun} is", f"test {self.noun}s are")
             return f"{checked} correct: mean {self.p} {mean:.0%}, {self.kept_right:.0%} kept."
         gap = self.reliability.gap

@@ -1,9 +1,9 @@
 """From row weights to exact shares of a pool.
 
 Training weight and pay are two different things: a softmax weight is nearly flat, and would pay a bad
-contributor almost as much as a good one. Pay rests on the product of the signals over kept rows, or
-on p_correct, the probability that a label is right. A row earns the same whatever is known of its
-contributor as a whole. Every figure is quantised to an integer first, so that neither the order of rows
+contributor almost as much as a good one. Pay depends on the product of the signals over kept rows, or
+on p_correct, the probability that a label is right. A row earns the same for all
+contributors. Every figure is quantised to an integer first, so that neither the order of rows
 nor the machine changes a result, and an outsider can repeat it with whole numbers alone.
 """
 
@@ -62,7 +62,7 @@ class PayoutRules:
             raise InputError(f"min_share {low:g} is above max_share {high:g}")
 
 
-# What each contributor brings, a line of a manifest by their name: the `units` of all rows together, how many
+# Claims of contributors, lines of a manifest by their name: the `units` of all rows together, how many
 # are `counted`, a `multiplier` in parts of `UNIT`, and whether they are a `newcomer`.
 Claims = Mapping[str, Mapping[str, Any]]
 
@@ -106,8 +106,8 @@ def contributor_weights(claims: Claims, rules: PayoutRules) -> dict[str, int]:
 def payout_fractions(claims: Claims, rules: PayoutRules) -> dict[str, Fraction]:
     """Exact share of the pool for each contributor; they sum to at most one.
 
-    The sum is below one only where nobody has any weight, or where everybody, or everybody who is not new, is
-    at the maximum: newcomers together never pass their cap while there are others.
+    The sum is below one only if no contributor has weight, or if all contributors, or all old ones, are at
+    the maximum: newcomers together never pass their cap while there are others.
     """
     weights = contributor_weights(claims, rules)
     low = {name: 0 if claims[name]["newcomer"] else rules.min_share for name in claims}
@@ -119,7 +119,7 @@ def payout_fractions(claims: Claims, rules: PayoutRules) -> dict[str, Fraction]:
     old = {name: weights[name] for name in live if not claims[name]["newcomer"]}
     fixed = _clip_shares(old | new, low, high, Fraction(1))
     if old and sum((fixed[name] for name in new), Fraction(0)) > cap:
-        # What a maximum takes from the others is not for newcomers: it stays in the pool.
+        # The excess over a maximum is not given to newcomers: it stays in the pool.
         fixed = _clip_shares(old, low, high, 1 - cap) | _clip_shares(new, low, high, cap)
     return {name: fixed.get(name, Fraction(0)) for name in claims}
 

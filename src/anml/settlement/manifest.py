@@ -1,7 +1,7 @@
 """The weight manifest as numbers: a head (rules, pool, totals) and a line for each contributor.
 
-The head holds the Merkle root of the lines, so that head, one line and a short path show what somebody's
-share rests on, and nobody else's line.
+The head holds the Merkle root of the lines, so that the head, one line and a short path prove a share
+without the lines of other contributors.
 """
 
 import heapq
@@ -22,7 +22,7 @@ from anml.settlement.allocate import (
 
 FORMAT = "anml-manifest/2"
 ENTRIES_KEY = "contributors"
-# So many rows stand for a run, those with the smallest hashes: two runs that share rows share such marks.
+# Number of smallest row hashes that represent a run: runs that share rows share such hashes.
 N_SKETCH_HASHES = 64
 
 
@@ -48,8 +48,8 @@ def parse_manifest(data: bytes) -> dict[str, Any]:
 
 
 _COUNTS = ("rows", "kept", "counted", "units", "multiplier", "r")
-# What somebody else's program reads and shows: a type, a list of one shape, a list of just these, values by
-# name, of which some may be missing, or by any name.
+# Schema of a manifest: a type, a list of one shape, a list of these types, or values by name, some of which
+# may be missing, or by any name.
 _ENTRY_SCHEMA = {
     "pid": str, "units_sha256": str, "newcomer": bool, **dict.fromkeys(_COUNTS, int),
     "bands": {"": {"": int}}, "verdicts": {"": int},

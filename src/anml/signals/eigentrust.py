@@ -1,6 +1,6 @@
-"""r from who vouched for whom: EigenTrust (Kamvar, Schlosser and Garcia-Molina, 2003), with a trusted set.
+"""r from attestations among contributors: EigenTrust (Kamvar et al., 2003), with a pre-trusted set.
 
-Without that set a ring of accounts that praise each other wins, so it cannot be called without one.
+The set is required, since without it a ring of accounts that attest each other would win.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,13 +20,13 @@ def eigentrust(
 ) -> dict[str, float]:
     """Global trust, summing to one: t = (1 - a) C't + a p.
 
-    `votes[(a, b)]` is how far a vouches for b (not negative; praise of oneself is ignored). Who vouches
-    for nobody passes trust to the pre-trusted set.
+    `votes[(a, b)]` is the weight, not negative, of attestations of b by a; those of oneself are ignored. A
+    contributor without attestations of others passes trust to the pre-trusted set.
     """
     in_range("restart", restart, 0, 1, open_low=True)
     known = sorted(set(trusted))
     if not known:
-        raise InputError("EigenTrust needs at least one contributor who is trusted beforehand")
+        raise InputError("EigenTrust needs at least one contributor in the pre-trusted set")
     names = sorted({name for pair in votes for name in pair} | set(known))
     index = {name: position for position, name in enumerate(names)}
     start = np.zeros(len(names))
@@ -34,7 +34,7 @@ def eigentrust(
     spread, silent = _normalised(votes, index)
     trust = start
     for _ in range(MAX_ITERATIONS):
-        # Trust held by those who vouch for nobody goes back to the pre-trusted set.
+        # Trust of contributors without attestations of others returns to the pre-trusted set.
         after = (1 - restart) * (spread.T @ trust + trust[silent].sum() * start) + restart * start
         if np.abs(after - trust).sum() < TOLERANCE:
             break
@@ -58,7 +58,7 @@ def trust_event_counts(
 
 
 def reachable(votes: Mapping[tuple[str, str], float], roots: Iterable[str]) -> frozenset[str]:
-    """Everybody whose trust is above zero: the pre-trusted set, and whom they and theirs vouch for."""
+    """Return contributors with positive trust: those that a path of attestations from the set reaches."""
     follows: dict[str, list[str]] = {}
     for (one, other), value in votes.items():
         if value > 0:

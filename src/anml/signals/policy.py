@@ -1,7 +1,7 @@
-"""v from evidence: who vouched for a contribution, how, when, and whether that still stands.
+"""v from attestations about a contribution, by their kind, their issuer and their time.
 
-v is the best standing evidence, and any open flag wins over all of it. Nobody vouches for themselves:
-what the contributor, or a key of theirs, says is self-attested whatever it claims.
+v is the level of the best standing attestation; an open flag overrides all others. Attestations by the
+contributor, or by a key of the contributor, are self-attested whatever their kind.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ EVIDENCE: dict[str, AttestationKind] = {
     "affiliation": AttestationKind("institution", "vouched for by an organisation", 1.0, default=True),
     "review-accepted": AttestationKind("reviewed", "accepted in review", 1.0, default=True),
     "publication": AttestationKind("peer-reviewed", "published after review by peers", 1.0, default=True),
-    "reproduced": AttestationKind("reproduced", "reproduced by somebody else", 1.0, default=True),
+    "reproduced": AttestationKind("reproduced", "reproduced by another party", 1.0, default=True),
     "agreement": AttestationKind("reproduced", "confirmed by two others"),
     "review-rejected": AttestationKind("flagged", "rejected in review", -1.0, unnamed=True),
     "retracted": AttestationKind("flagged", "retracted", unnamed=True),
@@ -64,9 +64,9 @@ ASSURANCE_SOURCES = ("signature", "platform", "nobody")
 
 
 class AttestationRecord(NamedTuple):
-    """One record: `at` and `until` in seconds; `vouched` says what stands behind it besides the words.
+    """One record: `at` and `until` in seconds; `vouched` is the source of assurance.
 
-    `scope` names what it is about: the contributor, a batch or an item. A lift closes flags of its own
+    `scope` names what it is about: the contributor, a batch or an item. A lift closes flags of the same
     scope only.
     """
 
@@ -81,7 +81,7 @@ class AttestationRecord(NamedTuple):
 
 
 class VerificationResult(NamedTuple):
-    """v with its level, the evidence it rests on, and a sentence."""
+    """v with its level, the attestations that determine it, and the reason."""
 
     v: float
     level: str
@@ -163,7 +163,7 @@ class Policy:
             ids = tuple(e.id for e in open_flags)
             return VerificationResult(self.levels["flagged"], "flagged", ids, f"{last.kind} by {last.issuer}")
         best = VerificationResult(
-            self.levels["self-attested"], "self-attested", (), "no evidence by anybody else"
+            self.levels["self-attested"], "self-attested", (), "no attestation by others"
         )
         for e in standing:
             level = self._level(e)
@@ -176,7 +176,7 @@ class Policy:
         return best
 
     def _flags(self, e: AttestationRecord) -> bool:
-        # A flag that nobody signed or recorded counts for nothing: accusing must not be free.
+        # A flag without a signature or a record has no effect, so that flags are not free.
         return (
             self.kinds[one_of("kind of evidence", e.kind, DEFAULT_LEVELS)] == "flagged"
             and e.vouched != "nobody"

@@ -32,11 +32,10 @@ class ReputationEvent(NamedTuple):
 class ReputationRule:
     """The constants of the rule; judgement rather than measurement, so every report shows them.
 
-    Everybody starts at `r0`, which counts for `kappa` events of doubt. At most `cap` evidence is remembered:
-    no endless credit; it fades by half in `half_life_days`, so an idle contributor drifts back. Bad work
-    counts `penalty` times while the mean of the last `window` events lies `drop` below r: a real drop counts
-    double, one slip does not. r stays inside the paper's range; the floor is for accounts of
-    `floor_age_days`.
+    All contributors start at `r0`, with a prior of `kappa` events. At most `cap` evidence is kept, and it
+    halves in `half_life_days`, so r of an idle contributor returns to `r0`. Bad work counts `penalty` times
+    while the mean of the last `window` events lies `drop` below r: a real drop counts double, a single error
+    does not. r stays inside the paper's range; the floor is for accounts of `floor_age_days`.
     """
 
     r0: float = 0.4
@@ -80,7 +79,7 @@ def replay(
     """Recompute r at time `at` from all events up to then; equal events give the same value, bit for bit.
 
     `endorsed` good events are added for the trust of others, but never more than the contributor's own
-    record weighs: trust can double a record, and does nothing for somebody without one.
+    record weighs: trust can double a record, and does not change an empty one.
     """
     rule = rule or ReputationRule()
     # Ties are broken by content, so the value does not depend on the order in which a database answers.
@@ -121,7 +120,7 @@ def track_record(
     source, weight
         Name in `SOURCES` and weight in (0, 1] of each event, or one for all.
     batch
-        Name of the scored work; each event is a batch of its own by default.
+        Name of the scored work; each event is a separate batch by default.
     now
         The moment of the reputation, the last event by default.
 

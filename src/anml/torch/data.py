@@ -129,7 +129,7 @@ def _of_dataset(data: Any, batch: int, loader: Any = None, whole: bool = False) 
 
 
 class OrderCheckingCollator:
-    """A collator of any kind; an error where it puts examples into an order of its own, as by length."""
+    """A collator of any kind; an error if it changes the order of examples, for example by length."""
 
     def __init__(self, inner: Callable[[Any], Any]) -> None:
         self.inner, self.tried = inner, False
@@ -140,7 +140,7 @@ class OrderCheckingCollator:
             self.tried = True
             if _reorders_examples(self.inner, examples):
                 raise InputError(
-                    "the collate function puts the examples of a batch into an order of its own, so that "
+                    "the collate function changes the order of the examples of a batch, so that "
                     "rows cannot be told from batches; let it keep the order, and sort in a batch sampler"
                 )
         return self.inner(examples)
@@ -207,7 +207,7 @@ def has_examples(data: Any) -> bool:
 
 
 def collate_examples(examples: list[Any]) -> Any:
-    """Examples as one batch: numbers by name, stacked; text is left out, and lengths must not differ."""
+    """Examples as one batch: numbers by name, stacked; text is dropped, and lengths must be equal."""
     if not isinstance(examples[0], Mapping):
         try:
             return default_collate(examples)
@@ -237,7 +237,7 @@ def split_batch(given: Any) -> Batch:
         name = next((each for each in ("labels", "label", "y", "target") if each in given), None)
         if name is None:
             raise InputError(f"a batch must hold labels, got {', '.join(map(repr, given))}")
-        # What Hugging Face calls a label enters as a target: the loss is computed here.
+        # Labels of Hugging Face become targets: the loss is computed here.
         reserved = (name, "weight", INDEX)
         inputs = {key: value for key, value in given.items() if key not in reserved and not _text(value)}
         return Batch(inputs, given[name], given.get(INDEX))

@@ -113,7 +113,7 @@ class Weighted:
         if self.by == "draws":
             if self.drawing is None:
                 raise UnsupportedError(
-                    f"{type(self).__name__} has a loader of its own, which does not draw by weight; let "
+                    f"{type(self).__name__} has its own loader, which does not draw by weight; let "
                     "get_train_dataloader be that of Trainer"
                 )
             return super().training_step(*args, **named)  # type: ignore[misc]

@@ -1,6 +1,7 @@
-"""Weights of samples in a loss that a model or a trainer computes by itself, through its logits.
+"""Weights of samples in a loss that a model or a trainer computes, through its logits.
 
-What comes back into a sample's logits is scaled by its weight; that the loss is a sum of samples is checked.
+The gradient at the logits of a sample is scaled by its weight; that the loss is a sum over
+samples is checked.
 """
 
 from collections.abc import Callable, Iterator

@@ -85,7 +85,7 @@ def test_labels_are_counted_and_tasks_named_by_length_and_name():
     tasks = {f"item:{n}": f"task-{n}" for n in range(12)}
     said = about_evidence([evidence(scope=scope) for scope in tasks], tasks)
     assert said[0].startswith(
-        "12 of your labels were reproduced by somebody else: task task-0, task-1, task-2"
+        "12 of your labels were reproduced by another party: task task-0, task-1, task-2"
     )
     assert said[0].endswith(f" and {12 - MAX_TASKS_SHOWN} more.")
     assert about_evidence([evidence(scope="item:1")], {})[0].startswith("1 of your labels was reproduced")
