@@ -117,23 +117,22 @@ class Bench:
         for words in (
             "anml-ledger init --single-person --by fuzz",
             "anml-ledger import crowd_long.csv --format crowd-long",
-            "anml-ledger settle run --pool 10 --currency EUR --source run --window-days 0 --json",
+            "anml-ledger settle run --pool 10 --currency EUR --source run --json",
         ):
             code, out, _ = call(words.split())
             assert code == 0, words
         self.sid = json.loads(out)["settlement"]
-        _, out, _ = call(["anml-ledger", "settle", "--approve", self.sid, "--json"])
-        assert (
-            call(["anml-ledger", "settle", "--approve", self.sid, "--yes", json.loads(out)["digest"]])[0] == 0
-        )
-        _, out, _ = call(["anml-ledger", "keys", "new", "lab.pem"])
-        call(["anml-ledger", "keys", "trust", out.strip(), "--owner", "https://lab.example"])
-        _, pid, _ = call(["anml-ledger", "contributors", "--find", "crowd:w1"])
-        sign = "anml-ledger attest --sign lab.pem --verifier https://lab.example --out a.json"
-        call([*sign.split(), "--property", "ANML_REPRODUCED", "--about", pid.strip()])
+        _, out, _ = call(["anml-ledger", "confirm", self.sid, "--json"])
+        assert call(["anml-ledger", "confirm", self.sid, "--yes", json.loads(out)["digest"]])[0] == 0
+        _, out, _ = call(["anml-ledger", "key", "--out", "lab.pem"])
+        call(["anml-ledger", "import", out.strip(), "--owner", "https://lab.example"])
+        _, out, _ = call(["anml-ledger", "show", "crowd:w1", "--json"])
+        pid = json.loads(out)["contributor"]
+        sign = "anml-ledger key --sign lab.pem --verifier https://lab.example --out a.json"
+        call([*sign.split(), "--attest", "ANML_REPRODUCED", "--about", pid])
         call(["anml-ledger", "statement", "latest", "--out", "papers"])
         shutil.copy(next((self.clean / "papers").glob("c*.json")), self.clean / "statement.json")
-        call(["anml-ledger", "checkpoint", "--out", "note.txt"])
+        call(["anml-ledger", "verify", "--out", "note.txt"])
 
     @staticmethod
     def _hash(run: Path) -> None:
@@ -149,7 +148,7 @@ class Bench:
         exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json",
                    "crowd_long.csv", "crowd_wide.csv", "toloka.tsv", "mturk.csv", "papers.csv"]  # fmt: skip
         kind = pick.choices(
-            ("import", "attest", "audit", "settle", "verify", "ledger"), (9, 3, 0.15, 3, 3, 1)
+            ("import", "import", "audit", "settle", "verify", "ledger"), (9, 3, 0.15, 3, 3, 1)
         )[0]
         if kind == "import":
             file = pick.choice(exports)
@@ -161,19 +160,19 @@ class Bench:
         again = "anml-ledger settle run --pool 1 --currency EUR --source run"
         return pick.choice(
             {
-                "attest": [("a.json", "anml-ledger attest a.json")],
+                "attest": [("a.json", "anml-ledger import a.json")],
                 "settle": [
                     ("run/samples.parquet", f"{again} --supersedes {self.sid}"),
                     ("run/run.json", f"{again} --supersedes {self.sid}"),
-                    ("run/run.json", "anml-ledger reputation add run --source run"),
+                    ("run/run.json", "anml-ledger import run --source run"),
                 ],
                 "verify": [
-                    ("statement.json", "anml-ledger statement --verify statement.json"),
+                    ("statement.json", "anml-ledger verify statement.json"),
                     ("note.txt", "anml-ledger verify --checkpoint note.txt"),
                 ],
                 "ledger": [
                     ("books.db", "anml-ledger verify"),
-                    ("books.db.keys/master.key", "anml-ledger contributors"),
+                    ("books.db.keys/master.key", "anml-ledger show contributors"),
                 ],
             }[kind]
         )

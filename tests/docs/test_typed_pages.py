@@ -193,5 +193,5 @@ def test_office(tmp_path):
     for person in ("ada", "bob", "carol"):
         assert [path.name for path in (tmp_path / f"{person}-machine").glob("*.pem")] == [f"{person}.pem"]
     assert (tmp_path / "payout" / "2026-03.pain001.xml").stat().st_mode & 0o077 == 0
-    month = "\n".join(blocks(page, "bash")).split("ada import", 1)[1].split("signs bob payout", 1)[0]
+    month = "\n".join(blocks(page, "bash")).split("ada import export", 1)[1].split("bob pay --failed", 1)[0]
     assert len(re.findall(r"^(?:ada|bob|carol|signs|anml|anml-ledger|ANML_STAFF)", month, re.M)) <= 25

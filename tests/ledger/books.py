@@ -62,7 +62,7 @@ class Books:
 
     def waiting(self) -> list[int]:
         """The numbers of what waits for a second person."""
-        return [found["proposal"] for found in self.json("proposals")["proposals"]]
+        return [found["proposal"] for found in self.json("show", "waiting")["proposals"]]
 
     def refused(self, *arguments: object) -> str:
         """Run a command that is refused: one sentence, and the ledger as it was."""

@@ -7,7 +7,7 @@ import pytest
 
 from anml.core.errors import AnmlError, ConflictError, IntegrityError
 from anml.ledger import kinds, two_people
-from anml.ledger.cli.settle import draft_shown
+from anml.ledger.cli.views import draft_shown
 from anml.ledger.contributors.identity import erase_contributor
 from anml.ledger.pay import payout, settle
 from anml.ledger.services import steps
@@ -39,7 +39,7 @@ def test_an_administrator_alone_erases_no_contributor_who_owes_money(world):
     with pytest.raises(ConflictError, match="this step needs two people"):
         world.ledger.write(lambda tx: tx.append(kinds.ERASED, "e", ben, body, by="eve"))
     asked = erase_contributor(world.ledger, ben, by="eve", anyway=True)["proposal"]
-    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.confirmation(tx, [asked], "bob"))["items"]
     assert "with 3.000000 EUR owed by them still open" in steps.describe_proposal(shown)
     with pytest.raises(ConflictError, match="'eve' proposed this; a second person must confirm it"):
         world.confirm(asked, by="eve")

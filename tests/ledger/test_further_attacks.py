@@ -839,7 +839,7 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
     with pytest.raises(ConflictError, match=r"still has 5\.00 EUR open"):
         erase_contributor(world.ledger, pids["ben"], by="eve")
     asked = erase_contributor(world.ledger, pids["ben"], by="eve", anyway=True)["proposal"]
-    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.confirmation(tx, [asked], "bob"))["items"]
     assert describe_proposal(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
     # A changed client that does not ask first is refused by the rules themselves.
     body = {"reason": "request", "also": []}

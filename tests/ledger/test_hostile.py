@@ -10,7 +10,7 @@ from anml.core.canonical import canonical, leaf_hash
 from anml.core.errors import ConflictError, InputError
 from anml.ledger import book, keys, kinds, schema, signing, two_people
 from anml.ledger import replay as audit
-from anml.ledger.cli.settle import draft_shown
+from anml.ledger.cli.views import draft_shown
 from anml.ledger.contributors.identity import erase_contributor
 from anml.ledger.log import encode_event, format_timestamp
 from anml.ledger.pay import payout, settle, statement

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from anml.core.errors import AnmlError, InputError
 from anml.ledger import evidence
-from anml.ledger.contributors import reputation
-from anml.ledger.contributors.reputation import trust_graph
 from anml.ledger.log import format_timestamp
 from anml.ledger.standing import Score, contributor_statuses
 from anml.signals.eigentrust import trust_event_counts
 from anml.signals.policy import AttestationRecord, Policy
 from anml.signals.track_record import ReputationEvent, ReputationRule, replay
+from ledger import ledger_reputation
+from ledger.ledger_reputation import trust_graph
 from ledger.ledger_world import World
 
 NAMES = ("root", "ann", "ben", "eve", "mal")
@@ -85,7 +85,7 @@ def test_replay_gives_the_same_value(people_of):
     policy = rooted(pids)
     shown = r_of(world, pids, policy)
     for name, pid in pids.items():
-        assert reputation.replay_history(world.ledger, pid, policy=policy)[1].r == shown[name]
+        assert ledger_reputation.replay_history(world.ledger, pid, policy=policy)[1].r == shown[name]
     # The past is replayed with the graph of the past, whatever is vouched since.
     at = format_timestamp(world.clock.now)
     world.clock.pass_days(10)
@@ -93,9 +93,11 @@ def test_replay_gives_the_same_value(people_of):
     world.record(*more)
     assert (
         r_of(world, pids, policy)["mal"]
-        > reputation.replay_history(world.ledger, pids["mal"], policy=policy, at=at)[1].r
+        > ledger_reputation.replay_history(world.ledger, pids["mal"], policy=policy, at=at)[1].r
     )
-    assert reputation.replay_history(world.ledger, pids["mal"], policy=policy, at=at)[1].r == shown["mal"]
+    assert (
+        ledger_reputation.replay_history(world.ledger, pids["mal"], policy=policy, at=at)[1].r == shown["mal"]
+    )
 
 
 def test_rejections_count_against_acceptances():

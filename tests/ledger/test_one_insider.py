@@ -133,7 +133,7 @@ def test_nobody_is_called_what_one_person_wrote_into_a_profile(world):
     world.reopen()
     assert problems(world) == ""
     asked = payout.set_payees(world.ledger, {pids["ben"]: {"name": "Mallory", "iban": IBANS[0]}}, by="eve")[0]
-    (shown,) = world.ledger.rehearse(lambda tx: steps.proposals(tx, [asked], "bob"))["proposals"]
+    (shown,) = world.ledger.rehearse(lambda tx: steps.confirmation(tx, [asked], "bob"))["items"]
     assert shown["name"] == "ben"
     assert describe_proposal(shown).startswith(f"pay ben (run:ben, {pids['ben']}) under ")
     assert [find_person(world.ledger, name) for name in ("ben", "Ann Other")] == [pids["ben"], pids["ann"]]

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448
 
 from anml.core.errors import AnmlError, IntegrityError
 from anml.ledger import book, checkpoint, keys
-from anml.ledger.cli.statement import write_bundle
+from anml.ledger.cli.money import write_bundle
 from anml.ledger.pay import payout, settle, statement
 from anml.ledger.pay.disputes import open_dispute, read_appeal
 from anml.ledger.pay.settle import release_settlement

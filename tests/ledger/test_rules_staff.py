@@ -7,6 +7,7 @@ from anml.core.errors import AnmlError, ConflictError, InputError, IntegrityErro
 from anml.ledger import keys, kinds
 from anml.ledger.kinds import TWO_PEOPLE
 from anml.ledger.rules_staff import sound_key
+from anml.ledger.terms import complete_terms
 from anml.signals.policy import DEFAULT_LEVELS as EVIDENCE_KINDS
 from ledger.ledger_hand import Hand, at, pid, public
 
@@ -253,6 +254,11 @@ BODIES = {
     ),
     kinds.KEY_TRUSTED: lambda: Said(*trusted(), {"may": ["affiliation", "self"]}),
     kinds.REVIEWER_NAMED: lambda: Said(pid(1), {"on": True}, {"on": False}),
+    kinds.TERMS: lambda: Said(
+        "t",
+        {"terms": complete_terms({"name": "t", "currency": "EUR"})},
+        {"terms": complete_terms({"name": "t", "currency": "EUR", "window_days": 1})},
+    ),
     kinds.PAYEE_SET: lambda: Said(pid(1), {"digest": "d"}, {"digest": "e"}, record="r", payee=""),
     kinds.MAPPED: lambda: Said(pid(1), {"digest": "d"}, {"digest": "e"}, record="r", account="a"),
     kinds.MERGED: lambda: Said(pid(1), {"into": pid(2)}, {"into": pid(3)}),

@@ -24,6 +24,7 @@ from anml.ledger.standing import Score, contributor_statuses
 from anml.ledger.state import load_component
 from anml.ledger.state_people import Contributors
 from anml.signals.policy import Policy
+from ledger import ledger_reputation
 from ledger.ledger_queries import events, who_is
 from ledger.ledger_world import START, World, hash_run, simple_rows, write_run
 
@@ -251,11 +252,11 @@ def test_import_label_studio_end_to_end(world):
 def test_scores_by_hand(place):
     place.clock.pass_days(30)
     found = import_reviewed(place)
-    ann = reputation.replay_history(place.ledger, found.contributors["ann@lab.example"])[0]
+    ann = ledger_reputation.replay_history(place.ledger, found.contributors["ann@lab.example"])[0]
     # Gold: 1 of 1 right. Reviews by somebody with a name: accepted. Together they count as one batch.
     assert [(s["source"], round(s["quality"], 3)) for s in ann] == [("gold", 1.0), ("review", 1.0)]
     assert ann[-1]["r"] == pytest.approx((1 + 1.6) / (1 + 4))
-    bad = reputation.replay_history(place.ledger, found.contributors["12"])[0]
+    bad = ledger_reputation.replay_history(place.ledger, found.contributors["12"])[0]
     assert [(s["source"], s["quality"]) for s in bad] == [
         ("gold", 0.0),
         ("review", 0.0),
@@ -275,7 +276,7 @@ def test_consensus_by_hand(place):
     found = import_file(place.ledger, Import(DATA / "crowd_long.csv", "crowd-long"))
     # t1: w1 and w2 say cat, w3 dog. For w1 the others are split; for w3 they agree against. t2: all agree.
     events = {
-        who: [(s["source"], s["quality"]) for s in reputation.replay_history(place.ledger, pid)[0]]
+        who: [(s["source"], s["quality"]) for s in ledger_reputation.replay_history(place.ledger, pid)[0]]
         for who, pid in found.contributors.items()
     }
     assert events == {"w1": [("consensus", 1.0)], "w2": [("consensus", 1.0)], "w3": [("consensus", 0.5)]}
@@ -326,7 +327,7 @@ def test_identity_map_merges_accounts_and_their_records(place):
     assert register_more(place, "toloka", "wA") == ann
     with place.ledger.read() as connection:
         assert other not in contributor_statuses(connection, format_timestamp(place.clock.now))
-    assert len(reputation.replay_history(place.ledger, ann)[0]) == 5
+    assert len(ledger_reputation.replay_history(place.ledger, ann)[0]) == 5
 
 
 def register_more(world: World, source: str, name: str) -> str:
@@ -348,7 +349,7 @@ def test_held_out_quality_of_a_run_counts_once_and_never_by_weight(place, tmp_pa
     assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 0
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "a")
-    (step,) = reputation.replay_history(place.ledger, pid)[0]
+    (step,) = ledger_reputation.replay_history(place.ledger, pid)[0]
     assert (step["source"], step["quality"]) == ("held-out", 0.9)
     write_run(tmp_path / "blind", simple_rows({"a": 1}))
     with pytest.raises(InputError, match="no held-out predictions"):
@@ -369,7 +370,7 @@ def test_what_a_run_learned_of_contributors_is_taken_before_its_confidence(place
     assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 2
     with place.ledger.read() as connection:
         pids = {who: who_is(connection, place.ledger.ring, "run", who) for who in ("a", "=b", "c")}
-    found = {who: reputation.replay_history(place.ledger, pid)[0] for who, pid in pids.items() if pid}
+    found = {who: ledger_reputation.replay_history(place.ledger, pid)[0] for who, pid in pids.items() if pid}
     assert {who: step["quality"] for who, (step,) in found.items()} == {"a": 0.8, "=b": 0.25}
     assert pids["c"] is None  # evidence worth less than one label
     assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 0
@@ -382,7 +383,7 @@ def test_without_learned_columns_the_confidence_counts(place, tmp_path):
     assert run_scores.record_run_scores(place.ledger, tmp_path / "run", "run") == 1
     with place.ledger.read() as connection:
         pid = who_is(connection, place.ledger.ring, "run", "007")
-    (step,) = reputation.replay_history(place.ledger, pid)[0]
+    (step,) = ledger_reputation.replay_history(place.ledger, pid)[0]
     assert step["quality"] == 0.9
 
 
@@ -422,7 +423,7 @@ def test_replay_gives_the_shown_value_to_the_last_bit(world):
         world.clock.pass_days(1)
         world.score(Score(pid, "default", "gold", f"b{day}", at, quality, items, 10))
     shown = reputation.show(world.ledger)[pid]
-    steps, now = reputation.replay_history(world.ledger, pid)
+    steps, now = ledger_reputation.replay_history(world.ledger, pid)
     assert len(steps) == shown.track.events == 4
     assert now == shown.track
     again = reputation.show(world.reopen())[pid]
@@ -443,6 +444,6 @@ def test_trust_graph_follows_reviews_from_a_trusted_root(place):
     place.clock.pass_days(30)
     found = import_file(place.ledger, Import(DATA / "label_studio.json", "label-studio"))
     root, ann = found.contributors["10"], found.contributors["ann@lab.example"]
-    trust_ = reputation.trust_graph(place.ledger, [root])["trust"]
+    trust_ = ledger_reputation.trust_graph(place.ledger, [root])["trust"]
     assert trust_[ann] > 0.4
     assert found.contributors["13"] not in trust_  # accepted as often as rejected

@@ -98,12 +98,12 @@ def test_it_is_relabelled_and_compared(place):
 
 
 def test_it_is_settled_and_stated(place, books):
-    ledger(place, "reputation", "add", "run", "--source", "table", "--by", "ada")
-    assert "p05" in ledger(place, "reputation", "show")
-    terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--window-days", "0", "--by", "ada")
+    ledger(place, "import", "run", "--source", "table", "--by", "ada")
+    assert "p05" in ledger(place, "show", "contributors")
+    terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--by", "ada")
     sid = json.loads(ledger(place, "settle", "run", *terms, "--json"))["settlement"]
-    shown = json.loads(ledger(place, "settle", "--approve", sid, "--by", "ada", "--json", code=3))
-    ledger(place, "settle", "--approve", sid, "--by", "ada", "--yes", shown["digest"])
+    shown = json.loads(ledger(place, "confirm", sid, "--by", "ada", "--json", code=3))
+    ledger(place, "confirm", sid, "--by", "ada", "--yes", shown["digest"])
     message = ledger(place, "statement", sid, "--out", "statements", "--by", "ada")
     assert "Wrote 12 statements" in message
 
@@ -129,5 +129,5 @@ def test_places_of_a_folder_are_relabelled_and_settled(place, books):
     anml(place, "apply", "marked", "seen.csv", "--out", "mended")
     compared = anml(place, "compare", "marked", "mended")
     assert re.search(r"^\d+ of the [\d,]+ shared labels (was|were) corrected; ", compared, re.MULTILINE)
-    terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--window-days", "0", "--by", "ada")
+    terms = ("--pool", "100", "--currency", "EUR", "--source", "table", "--by", "ada")
     assert json.loads(ledger(place, "settle", "marked", *terms, "--json"))["settlement"]

@@ -132,7 +132,7 @@ def test_the_first_example_on_the_command_line(installed, labels):
 
 def test_what_needs_an_extra_says_so_in_one_sentence(installed):
     ran = subprocess.run(
-        [installed / "anml-ledger", "staff", "list"], capture_output=True, text=True, check=False
+        [installed / "anml-ledger", "show", "staff"], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1

@@ -58,7 +58,7 @@ def assemble(source: str, rows: Found, evidence: Found = (), warnings: Iterable[
     if others and count > MAJORITY * frame.height:
         hint = "an importing account is often put in place of the people who did the work"
         share = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
-        messages.append(f"{share}: {hint}; see `anml-ledger map`")
+        messages.append(f"{share}: {hint}; see `anml-ledger import` of accounts")
     proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE_COLUMNS, pl.String), orient="row")
     # What is said of work that nobody did is said of nobody.
     known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())

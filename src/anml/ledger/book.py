@@ -22,6 +22,7 @@ def record_draft(tx: Writer, proposal: Settlement) -> Event:
     who = tx.who(proposal.by)
     fields = kinds.ENTRY_KINDS[kinds.DRAFTED].fields
     body = {name: value for name, value in proposal._asdict().items() if name in fields}
+    body |= {"terms": proposal.terms} if proposal.terms else {}
     key = f"settlement/{proposal.id}"
     if repeated := tx.repeated(kinds.DRAFTED, key, proposal.id, body, who):
         return repeated

@@ -15,6 +15,7 @@ PROPOSED, DROPPED = "proposal.made", "proposal.dropped"
 REGISTERED, MAPPED, CHANGED = "contributor.registered", "account.mapped", "contributor.changed"
 PAYEE_SET, MERGED, ERASED = "payee.set", "contributor.merged", "contributor.erased"
 REVIEWER_NAMED = "reviewer.named"
+TERMS = "terms.agreed"
 CONTRIBUTION, EVIDENCE, SCORED, RECORDS_SIGNED = (
     "contribution",
     "evidence.added",
@@ -73,6 +74,7 @@ ENTRY_KINDS: dict[str, Kind] = {
     ),
     KEY_REVOKED: Kind((ADMIN,), {"compromised": bool}),
     REVIEWER_NAMED: Kind(ANYBODY, {"on": bool, "proposal": int}, asks=(ADMIN, REVIEWER)),
+    TERMS: Kind((APPROVER, ADMIN), {"terms": dict, "proposal": int}, asks=(DRAFTER, APPROVER, ADMIN)),
     PROPOSED: Kind(ANYBODY, {"step": str, "body": dict, **SEALED_DOCUMENT_FIELDS}),
     DROPPED: Kind(ANYBODY, {"proposal": int}),
     REGISTERED: Kind(None, {"record": str, "account": str}),
@@ -138,6 +140,8 @@ ENTRY_KINDS: dict[str, Kind] = {
             "project": str,
         },
         (REGISTERED,),
+        # The number of the entry that agreed on the terms.
+        {"terms": int},
     ),
     WITHDRAWN: Kind((DRAFTER, APPROVER), {"superseded_by": object}),
     # `below` is the digest of who gets less than their rows alone would be paid, and what.
@@ -191,6 +195,7 @@ VERIFIED = frozenset(
         CLOCK,
         KEY_TRUSTED,
         REVIEWER_NAMED,
+        TERMS,
         MAPPED,
         PAYEE_SET,
         MERGED,

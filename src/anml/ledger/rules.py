@@ -133,6 +133,8 @@ def _batched(state: State, e: Event) -> None:
         raise InputError(f"a batch is named by 1 to 20 letters, digits or hyphens, got {batch!r}")
     if batch in state.payouts.heads:
         raise ConflictError(f"there is a batch {batch} already")
+    if state.terms.agreed and e.body["threshold"] < (least := state.terms.minimum(currency)):
+        raise ConflictError(f"payouts in {currency} start at {least} micro-units by the agreed terms")
     if not state.open:
         raise ConflictError(f"nothing can be paid in {currency}: nothing is released and not yet paid")
     for one in state.open:

@@ -6,6 +6,7 @@ source:pool -> funding:<settlement> -> held:<contributor> -> payable:<contributo
 
 import re
 from collections import Counter
+from dataclasses import asdict, replace
 from typing import Any
 
 from anml.core.canonical import canonical, sha256
@@ -13,13 +14,14 @@ from anml.core.checks import one_of
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.log import Event, Posting, seconds, shown_date
-from anml.ledger.money import MAX_MICRO, check_currency
+from anml.ledger.money import MAX_MICRO, check_currency, format_amount
 from anml.ledger.rules_staff import require_proposal, second_person
 from anml.ledger.state import POOL, State
 from anml.ledger.state_money import Settlement, read_manifest
 from anml.ledger.state_people import Contributors
+from anml.ledger.terms import MAX_WINDOW_DAYS, Terms, complete_terms, parse_terms
+from anml.settlement.allocate import UNIT, PayoutRules
 
-MAX_WINDOW_DAYS = 3_650
 MAX_REASON = 500
 REASONS = ("wrong-count", "wrong-weight", "wrong-evidence", "wrong-reputation", "duplicate", "fraud", "other")
 
@@ -55,10 +57,35 @@ def _drafted(state: State, e: Event) -> None:
             f"settlement {body['supersedes']} is in {was}, and only one in {was} can replace it: in "
             f"{body['currency']} both amounts could be paid"
         )
+    if terms := state.terms.current(body.get("terms", 0)):
+        _check_terms(terms, body, made)
     people = state.people
     for line in made["contributors"]:
         if people.resolve(line["pid"]) != line["pid"] or line["pid"] not in people.since:
             raise IntegrityError(f"the manifest pays {line['pid']!r}, who is nobody on record")
+
+
+def _check_terms(terms: Terms, body: dict[str, Any], made: dict[str, Any]) -> None:
+    """Raise an error unless a draft follows the agreed terms."""
+    if made["rate"]:
+        wanted = replace(PayoutRules(), weight="equal", newcomer_cap=UNIT)
+    else:
+        weights = (terms.weight,) if terms.weight else ("p_correct", "product")
+        own = made["rules"]["weight"]
+        wanted = replace(terms.rules, weight=own if own in weights else weights[0])
+    agreed = (asdict(wanted), terms.currency, terms.window_days)
+    if (made["rules"], body["currency"], body["window_days"]) != agreed:
+        raise ConflictError(f"it departs from the terms {terms.name!r} in weight, shares, currency or window")
+    if terms.pool_limit is not None and body["pool"] > terms.pool_limit:
+        most = format_amount(terms.pool_limit)
+        raise ConflictError(f"a pool is at most {most} {terms.currency} by the terms {terms.name!r}")
+
+
+def _terms(state: State, e: Event) -> None:
+    """Terms are complete and read back; two people sign them."""
+    if complete_terms(e.body["terms"]) != e.body["terms"] or e.body["terms"]["name"] != e.subject:
+        raise IntegrityError("the terms are not in the form of the log")
+    require_proposal(state, e)
 
 
 def _same_people(state: State, made: dict[str, Any], other: Settlement) -> bool:
@@ -89,6 +116,8 @@ def _approved(state: State, e: Event) -> list[Posting]:
     if (e.body["manifest"], e.body["head"], e.settlement) != (found.manifest, found.head, sid):
         raise IntegrityError("it approves another manifest than the draft's")
     second_person(state, found.by, e, "drafted this settlement; a second person must approve it")
+    if found.terms:
+        parse_terms(state.terms.agreed[found.terms]).check_approver(e.by, found.pool)
     replaced = state.settlements.get(found.supersedes).state if found.supersedes else ""
     if replaced == "posted":
         raise IntegrityError(f"settlement {found.supersedes}, which it replaces, still stands")
@@ -221,6 +250,7 @@ def posting_pair(source: str, target: str, currency: str, amount: int) -> list[P
 
 
 MONEY_RULES = {
+    kinds.TERMS: _terms,
     kinds.DRAFTED: _drafted,
     kinds.WITHDRAWN: _withdrawn,
     kinds.APPROVED: _approved,

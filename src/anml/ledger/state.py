@@ -21,7 +21,7 @@ from anml.ledger.log import (
 from anml.ledger.money import MAX_MICRO
 from anml.ledger.records import AuditTrail, Balances, Credits, ErasableRows, EvidenceLog, ScoreLog, account_of
 from anml.ledger.schema import event
-from anml.ledger.state_money import Disputes, Payouts, Settlement, Settlements, read_manifest
+from anml.ledger.state_money import AgreedTerms, Disputes, Payouts, Settlement, Settlements, read_manifest
 from anml.ledger.state_people import Contributors, Keys, Member, Payees, Proposals, Staff
 from anml.settlement import manifest
 
@@ -60,6 +60,7 @@ class State:
         self.staff, self.people, self.keys = Staff(), Contributors(), Keys()
         self.proposals, self.payees = Proposals(), Payees()
         self.settlements, self.disputes, self.payouts = Settlements(), Disputes(), Payouts()
+        self.terms = AgreedTerms()
         self.credits, self.evidence, self.scores = Credits(), EvidenceLog(), ScoreLog()
         self.trail, self.held = AuditTrail(), ErasableRows()
         self._parts: dict[type, Any] = {type(p): p for p in vars(self).values() if hasattr(p, "KINDS")}

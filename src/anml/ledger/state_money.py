@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from anml.core.errors import ConflictError, InputError, IntegrityError
 from anml.ledger import kinds
 from anml.ledger.log import Event, seconds
+from anml.ledger.money import MICRO
+from anml.ledger.terms import Terms, parse_terms
 from anml.settlement import manifest
 from anml.settlement.manifest import N_SKETCH_HASHES
 from anml.signals.track_record import DAY
@@ -43,6 +45,7 @@ class Settlement(NamedTuple):
     # Numbers of its draft, its approval, and its replacement by another.
     entries: tuple[int, ...] = (0, 0)
     replaced_by: str = ""
+    terms: int = 0
     replaced_at: str = ""
 
     def overlap(self, marks: Sequence[str]) -> float:
@@ -113,6 +116,42 @@ def read_manifest(documents: Callable[[str], bytes | None], found: Settlement) -
     return made
 
 
+class AgreedTerms:
+    """Terms that two people signed, by the number of their entry; the last of a name counts."""
+
+    KINDS = (kinds.TERMS,)
+
+    def __init__(self) -> None:
+        self.agreed: dict[int, dict[str, Any]] = {}
+        self.latest: dict[str, int] = {}
+
+    def fold(self, e: Event) -> None:
+        """Take in one entry."""
+        self.agreed[e.seq], self.latest[e.subject] = e.body["terms"], e.seq
+
+    def current(self, number: int) -> Terms | None:
+        """Return agreed terms by their number; None if no terms were agreed yet and none are named."""
+        if not number and not self.agreed:
+            return None
+        if number not in self.latest.values():
+            raise ConflictError("a settlement follows the terms of one name that two people agreed on last")
+        return parse_terms(self.agreed[number])
+
+    def choose(self, name: str | None) -> int:
+        """Return the number of the terms of a name, or of the only ones; 0 if no terms were agreed yet."""
+        if name is None and len(self.latest) < 2:
+            return next(iter(self.latest.values()), 0)
+        if name not in self.latest:
+            names = ", ".join(sorted(self.latest)) or "none"
+            raise InputError(f"name agreed terms with --terms, one of {names}; got {name!r}")
+        return self.latest[name]
+
+    def minimum(self, currency: str) -> int:
+        """Return the smallest payout in a currency by the agreed terms; one whole unit without any."""
+        each = [parse_terms(self.agreed[number]) for number in self.latest.values()]
+        return max((terms.minimum_payout for terms in each if terms.currency == currency), default=MICRO)
+
+
 class Answer(NamedTuple):
     """Decision on a dispute: outcome, reason, and micro-units to add to (or take from) the held amount."""
 
@@ -139,6 +178,8 @@ class Dispute(NamedTuple):
     settlement: str = ""
     key: str = ""
     written_by: str = ""
+    # The number of its answer, by which a second person names it.
+    answer_entry: int = 0
 
     @property
     def due(self) -> float:
@@ -209,7 +250,8 @@ class Disputes:
             own.append(Dispute(e.subject, e.at, body["reason"], opener, body["paper"], **about))
         elif e.kind == kinds.ANSWERED:
             said = Answer(body["outcome"], body["reason"], e.by, body["correction"])
-            own[-1] = own[-1]._replace(answered=e.at, answer=said, answer_paper=body["paper"])
+            own[-1] = own[-1]._replace(answered=e.at, answer=said)
+            own[-1] = own[-1]._replace(answer_paper=body["paper"], answer_entry=e.seq)
         else:
             own[-1] = own[-1]._replace(resolved=e.at, resolved_by=e.by)
             self.added[e.settlement] = self.added.get(e.settlement, 0) + max(body["correction"], 0)

@@ -69,7 +69,7 @@ def made(tmp_path_factory):
     other.close()
     shutil.copytree(folder / "books.db.keys", folder / "half-keys")
     (folder / "half-keys" / "master.key").write_text("c2hvcnQ=")
-    (folder / "policy-list.toml").write_text("levels = 3")
+    (folder / "policy-list.toml").write_text('name = "t"\ncurrency = "EUR"\n[policy]\nlevels = 3')
     (folder / "policy-bytes.toml").write_bytes(b"\xff")
     (folder / "gap.csv").write_text("source,account,contributor\nshop,ann,\n")
     (folder / "nobody.csv").write_text("contributor,value\n,1\n")
@@ -120,53 +120,39 @@ REFUSED = {
     "verify --ledger other.db": "a table meta that is no ledger's",
     "verify --ledger ://": "a ledger is a SQLite file or a PostgreSQL URL, got '://'",
     "verify --ledger postgresql://127.0.0.1:1/x": "cannot be used: connection",
-    "contributors --keys none": "there is no folder of keys none",
-    "contributors --keys table.csv": "there is no folder of keys table.csv",
-    "contributors --keys half-keys": "master.key is not a master key: 32 bytes in base64",
-    "keys new none/x.pem": "the key none/x.pem cannot be written: No such file",
-    "keys trust bytes --owner lab": "a public key is 'ed25519:' and 32 bytes in base64",
-    "keys trust log.pub --owner lab --until 2020-01-01T00:00:00Z": "a key is valid until a time after",
-    "keys trust log.pub --owner lab --since 9999-12-31T23:59:59-05:00": "in the years 1 to 9999",
+    "show contributors --keys none": "there is no folder of keys none",
+    "show contributors --keys table.csv": "there is no folder of keys table.csv",
+    "show contributors --keys half-keys": "master.key is not a master key: 32 bytes in base64",
+    "key --out none/x.pem": "the key none/x.pem cannot be written: No such file",
+    "import bytes --owner lab": "a public key is 'ed25519:' and 32 bytes in base64",
+    "import log.pub --owner lab --until 2020-01-01T00:00:00Z": "a key is valid until a time after",
+    "import log.pub --owner lab --since 9999-12-31T23:59:59-05:00": "in the years 1 to 9999",
     # files that cannot be read
     "import bytes.json": "there is no file bytes.json",
     "import list.json": "neither a Label Studio nor an Argilla export",
-    "map gap.csv": "gap.csv: column 'contributor' is empty in 1 row;",
-    "attest none.json": "the attestation none.json cannot be read: No such file",
-    "attest .": "the attestation . cannot be read: Is a directory",
+    "import gap.csv": "gap.csv: column 'contributor' is empty in 1 row;",
+    "import none.json": "there is no file none.json",
     "verify --checkpoint none": "the checkpoint none cannot be read: No such file",
     "verify --checkpoint bytes": "the checkpoint bytes cannot be read: it is not UTF-8 text",
-    "verify --proof none --public-key log.pub": "the proof none cannot be read: No such file",
-    "checkpoint --since bytes --proof new": "the checkpoint bytes cannot be read: it is not UTF-8",
-    "statement --verify none": "the statement none cannot be read: No such file",
-    "reputation show --policy policy-list.toml": "levels is a table in the policy, got 3",
-    "reputation show --policy policy-bytes.toml": "the policy policy-bytes.toml cannot be read: it is not UT",
-    "reputation show --policy none": "the policy none cannot be read: No such file",
+    "verify none --public-key log.pub": "the statement none cannot be read: No such file",
+    "verify --since bytes --proof new": "the checkpoint bytes cannot be read: it is not UTF-8",
+    "verify none": "the statement none cannot be read: No such file",
+    "import policy-list.toml": "levels is a table in the policy, got 3",
+    "import policy-bytes.toml": "the terms policy-bytes.toml cannot be read: it is not UT",
     # files that cannot be written
     "import run/samples.parquet --out .": "the rows go to a .parquet or .csv file",
     "import list.json --out table.csv/x.csv": "table.csv/x.csv cannot be written",
-    "checkpoint --out .": ". cannot be written: it is a folder",
+    "verify --out .": ". cannot be written: it is a folder",
     "statement {sid} --out table.csv": "cannot be written",
     "settle run --pool 1 --currency EUR --source r --by cat --manifest .": (
         ". cannot be written: it is a folder"
     ),
-    "payout --currency EUR --by cat --batch b1 --out table.csv": "cannot be written",
+    "pay b1 --currency EUR --by cat --out table.csv": "cannot be written",
     # values
-    "reputation replay nobody": "there is no contributor 'nobody' in this ledger",
+    "show nobody": "there is no contributor 'nobody' in this ledger",
     "settle run --pool 0 --currency EUR --source run --by cat": "a pool is more than 0, got 0 micro-units",
-    "settle run --pool 1 --currency EUR --source r --by cat --window-days -1": (
-        "a dispute window has 0 to 3650 days"
-    ),
-    "settle run --pool 1 --currency EUR --source r --by cat --window-days 9999999": (
-        "0 to 3650 days, got 9999999"
-    ),
-    "settle run --pool 1 --currency EUR --source r --by cat --min-share 2": (
-        "min_share must lie between 0 and 1, got 2"
-    ),
-    "settle run --pool 1 --currency EUR --source r --by cat --multiplier nobody.csv": (
-        "that belongs to no contributor"
-    ),
-    "payout --currency EUR": "to pay, give --currency and --batch",
-    "attest --sign lab.pem --verifier lab --property ANML_REPRODUCED --about tble.csv --out x": (
+    "pay --currency EUR": "one thing at a time: a batch to make",
+    "key --sign lab.pem --verifier lab --attest ANML_REPRODUCED --about tble.csv --out x": (
         "--about names a contributor (c and 32 hex digits) or a file, got 'tble.csv'"
     ),
 }
@@ -178,7 +164,7 @@ def test_what_is_not_right_is_said_and_changes_nothing(command, refused):
 
 
 def test_a_private_key_given_for_a_public_one_is_not_shown(refused):
-    said = refused("keys trust lab.pem --owner lab")
+    said = refused("import lab.pem --owner lab")
     assert said.endswith("or a file with that, got the file lab.pem")
     secret = (refused.folder / "lab.pem").read_text().splitlines()[1]
     assert secret not in said
@@ -187,21 +173,21 @@ def test_a_private_key_given_for_a_public_one_is_not_shown(refused):
 def test_a_time_that_nobody_can_read_never_gets_into_the_log(made, refused, anml_ledger):
     """In the log for good, it would stop every later reading of the evidence."""
     about = made[2]
-    public = anml_ledger("keys", "new", "qa.pem").out.strip()
-    assert anml_ledger("keys", "trust", public, "--owner", "https://lab.example").code == 0
-    (waiting,) = json.loads(anml_ledger("proposals", "--json").out)["proposals"]
+    public = anml_ledger("key", "--out", "qa.pem").out.strip()
+    assert anml_ledger("import", public, "--owner", "https://lab.example").code == 0
+    (waiting,) = json.loads(anml_ledger("show", "waiting", "--json").out)["proposals"]
     shown = anml_ledger("confirm", waiting["proposal"], "--by", "dan")
     assert (
         anml_ledger("confirm", waiting["proposal"], "--by", "dan", "--yes", shown.out.split()[-1]).code == 0
     )
-    sign = ["--sign", "qa.pem", "--verifier", "https://lab.example", "--property", "ANML_REPRODUCED"]
-    assert anml_ledger("attest", *sign, "--about", about, "--out", "a.json").code == 0
-    assert refused("attest a.json --until soon").endswith("2026-10-31T00:00:00Z, got 'soon'")
+    sign = ["--sign", "qa.pem", "--verifier", "https://lab.example", "--attest", "ANML_REPRODUCED"]
+    assert anml_ledger("key", *sign, "--about", about, "--out", "a.json").code == 0
+    assert refused("import a.json --until soon").endswith("2026-10-31T00:00:00Z, got 'soon'")
     # The good one is not recorded either when another beside it is not there, or is none.
-    assert "cannot be read" in refused("attest a.json none.json")
-    assert refused("attest a.json list.json").startswith("list.json: this is not a DSSE envelope")
+    assert "cannot be read" in refused("import a.json none.json")
+    assert refused("import a.json list.json").startswith("list.json: this is not a DSSE envelope")
     # The same one twice in one breath is one.
-    ran = anml_ledger("attest", "a.json", "a.json", "--until", "2999-01-01T00:00:00Z", "--json")
+    ran = anml_ledger("import", "a.json", "a.json", "--until", "2999-01-01T00:00:00Z", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert len(json.loads(ran.out)["evidence"]) == 1
     assert anml_ledger("statement", made[1]).code == 0
@@ -218,7 +204,7 @@ BAD_RUNS = {
 
 @pytest.mark.parametrize("case", BAD_RUNS)
 @pytest.mark.parametrize(
-    "command", ["reputation add bad", "settle bad --pool 1 --currency EUR --source run --by cat"]
+    "command", ["import bad", "settle bad --pool 1 --currency EUR --source run --by cat"]
 )
 def test_a_run_that_is_none(command, case, refused):
     spoil, said = BAD_RUNS[case]
@@ -231,7 +217,7 @@ def test_a_run_that_is_none(command, case, refused):
     [("p_correct", "high"), ("kept", "yes"), ("r", "top"), ("contributor", [["ann"]] * 5)],
 )
 @pytest.mark.parametrize(
-    "command", ["reputation add bad", "settle bad --pool 1 --currency EUR --source run --by cat"]
+    "command", ["import bad", "settle bad --pool 1 --currency EUR --source run --by cat"]
 )
 def test_a_run_with_something_else_in_a_column(command, column, value, refused):
     write_run(refused.folder / "bad", **{column: value})
@@ -315,7 +301,7 @@ def test_what_no_door_foresaw_on_the_disk_is_one_sentence_too(refused, monkeypat
         raise OSError(28, "No space left on device", "books.db")
 
     monkeypatch.setattr("anml.ledger.services.ledgers.open_ledger", full)
-    assert refused("reputation show") == "No space left on device: books.db"
+    assert refused("show contributors") == "No space left on device: books.db"
 
 
 def test_a_database_that_fails_half_way_is_one_sentence(refused, monkeypatch):
@@ -323,5 +309,5 @@ def test_a_database_that_fails_half_way_is_one_sentence(refused, monkeypatch):
         raise sa.exc.OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
 
     monkeypatch.setattr("anml.ledger.contributors.reputation.show", fails)
-    said = refused("reputation show")
+    said = refused("show contributors")
     assert said == "the ledger at sqlite:///books.db cannot be used: database or disk is full"

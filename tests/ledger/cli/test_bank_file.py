@@ -66,14 +66,12 @@ def test_the_schema_does_refuse(schema):
 @settings(deadline=None, max_examples=60)
 @given(
     amounts=st.lists(st.integers(1, 10**9), min_size=1, max_size=5),
-    currency=st.sampled_from(["EUR", *sorted(MINOR_DIGITS)]),
     name=st.text(min_size=1, max_size=200),
     payer=st.text(min_size=1, max_size=100),
     label=st.from_regex(r"[A-Za-z0-9-]{1,20}", fullmatch=True),
 )
-def test_whatever_people_are_called_the_file_is_valid(schema, amounts, currency, name, payer, label):
-    whole = [amount * minor_unit(currency) for amount in amounts]
-    made = batch(whole, currency, label)
+def test_whatever_people_are_called_the_file_is_valid(schema, amounts, name, payer, label):
+    made = batch([amount * minor_unit("EUR") for amount in amounts], "EUR", label)
     if not bank_charset_name(payer):
         with pytest.raises(InputError, match="needs the name of the account that pays"):
             pain001(made, payees(made), PAYER | {"name": payer})
@@ -81,6 +79,25 @@ def test_whatever_people_are_called_the_file_is_valid(schema, amounts, currency,
     name = name if bank_charset_name(name) else "Ann"
     text = pain001(made, payees(made, name), PAYER | {"name": payer})
     assert list(schema.iter_errors(text)) == []
+
+
+@pytest.mark.parametrize("currency", sorted(set(MINOR_DIGITS) - {"EUR"})[::20])
+def test_other_currencies_are_no_sepa_transfer(currency):
+    made = batch([minor_unit(currency)], currency)
+    with pytest.raises(InputError, match=f"is in EUR only, got {currency}"):
+        pain001(made, payees(made), PAYER)
+
+
+def test_a_bank_is_told_the_service_level_who_pays_and_to_book_at_once():
+    made = batch([66_660_000])
+    text = pain001(made, payees(made), PAYER)
+    for said in (
+        "<Cd>SEPA</Cd>",
+        "<ChrgBr>SLEV</ChrgBr>",
+        "<BtchBookg>true</BtchBookg>",
+        "<Dt>2026-11-15</Dt>",
+    ):
+        assert text.count(said) == 1
 
 
 @pytest.mark.parametrize(

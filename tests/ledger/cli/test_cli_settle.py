@@ -1,4 +1,4 @@
-"""`anml-ledger settle`: draft, approve, release, withdraw; dry runs; what is refused in one sentence."""
+"""`anml-ledger settle`, `confirm` and `release`: drafts, dry runs, terms, and refusals in one sentence."""
 
 import json
 
@@ -31,28 +31,25 @@ def test_a_dry_run_says_the_same_and_leaves_nothing(books):
 
 def test_a_second_person_approves_what_they_saw(books):
     sid = draft(books)["settlement"]
-    assert "a second person must approve it" in books.refused("settle", "--approve", sid, "--by", "ann")
-    assert "name the settlement itself" in books.refused("settle", "--approve", "latest", "--by", "bob")
-    shown = books("settle", "--approve", sid, "--by", "bob")
+    assert "a second person must approve it" in books.refused("confirm", sid, "--by", "ann")
+    assert "named by its number" in books.refused("confirm", "latest", "--by", "bob")
+    shown = books("confirm", sid, "--by", "bob")
     assert shown.code == 3
     # Everything that is signed: each line, and how to sign just that.
     for said in ("Ada Lovelace", "bea", "2.50", "50.0000%", "drafted by ann", "Nothing is signed yet"):
         assert said in shown.out
-    assert "what would be signed now is" in books.refused(
-        "settle", "--approve", sid, "--by", "bob", "--yes", "0" * 16
-    )
-    assert books.sign("settle", "--approve", sid, "--by", "bob")["state"] == "posted"
+    assert "what would be signed now is" in books.refused("confirm", sid, "--by", "bob", "--yes", "0" * 16)
+    assert books.sign("confirm", sid, "--by", "bob")["confirmed"]
+    assert books.json("show", "settlements")["settlements"][-1]["state"] == "posted"
     # The window has just begun: nothing is released yet.
-    found = books.json("settle", "--release", sid, "--by", "bob")
+    found = books.json("release", sid, "--by", "bob")
     assert json.dumps(found).count("the dispute window is open") == 2
 
 
 def test_a_draft_is_taken_back_and_cannot_be_approved(books):
     sid = draft(books)["settlement"]
-    assert books("settle", "--withdraw", sid, "--by", "ann").code == 0
-    assert "is withdrawn; this step needs it to be drafted" in books.refused(
-        "settle", "--approve", sid, "--by", "bob"
-    )
+    assert books("confirm", sid, "--drop", "--by", "ann").code == 0
+    assert "is withdrawn; this step needs it to be drafted" in books.refused("confirm", sid, "--by", "bob")
 
 
 def test_the_manifest_is_written_where_it_is_asked_for(books, tmp_path):
@@ -92,20 +89,7 @@ def test_a_pool_may_be_of_any_currency(books, currency):
         ),
         (["--pool", "1e9", "--currency", "EUR", "--source", "run"], "an amount is digits"),
         (["--pool", "5", "--currency", "euro"], "a currency is a code of ISO 4217"),
-        (["--pool", "5", "--currency", "EUR", "--source", "run", "--volume", "2"], "volume must lie in"),
-        (
-            ["--pool", "5", "--currency", "EUR", "--source", "run", "--max-share", "2"],
-            "must lie between 0 and 1",
-        ),
-        (
-            ["--pool", "5", "--currency", "EUR", "--source", "run", "--weight", "guess"],
-            "unknown settlement weight",
-        ),
-        (
-            ["--pool", "5", "--currency", "EUR", "--source", "run", "--window-days", "4000"],
-            "has 0 to 3650 days",
-        ),
-        (["--pool", "5", "--currency", "EUR", "--source", "run", "--multiplier", "none.csv"], "none.csv"),
+        (["--pool", "5", "--currency", "EUR", "--source", "run", "--terms", "x"], "name agreed terms"),
         (
             ["--pool", "5", "--currency", "EUR", "--source", "run", "--by", "zoe"],
             "'zoe' is not a member of staff",
@@ -124,3 +108,67 @@ def test_in_words_it_names_people_and_amounts(books):
     assert ran.code == 0
     assert "Ada Lovelace" in ran.out
     assert "2.50" in ran.out
+
+
+# --- terms
+TERMS = 'name = "monthly"\ncurrency = "EUR"\n'
+
+
+def agree(books, text: str = TERMS) -> None:
+    """Let two people agree on terms."""
+    path = books.folder / "terms.toml"
+    path.write_text(text)
+    asked = books.json("import", path, "--by", "ann")
+    assert asked["agreed"] is False
+    assert books.sign("confirm", asked["proposal"], "--by", "bob")["confirmed"]
+
+
+def test_a_draft_follows_the_terms_that_two_people_agreed_on(books):
+    agree(books, TERMS + 'weight = "equal"\nwindow_days = 30\nnewcomers = 0.1\npool_limit = 5\n')
+    made = books.json("settle", books.run, "--pool", "5", "--source", "run", "--by", "ann")
+    assert (made["weight"], made["currency"]) == ("equal", "EUR")
+    shown = books("confirm", made["settlement"], "--by", "bob").out
+    assert "30 days for disputes" in shown
+    assert "newcomer_cap 0.1" in shown
+    assert books("confirm", made["settlement"], "--drop", "--by", "ann").code == 0
+    for more, said in (
+        (["--pool", "5.01"], "a pool is at most 5.000000 EUR by the terms 'monthly'"),
+        (["--pool", "5", "--currency", "USD"], "the terms 'monthly' are in EUR, not USD"),
+        (["--pool", "5", "--terms", "other"], "name agreed terms with --terms, one of monthly"),
+    ):
+        assert said in books.refused("settle", books.run, *more, "--source", "run", "--by", "ann")
+
+
+def test_an_approver_has_a_limit_and_a_payout_a_minimum(books):
+    agree(books, TERMS + "minimum_payout = 7\n[approver_limits]\nbob = 4\n")
+    made = books.json("settle", books.run, "--pool", "5", "--source", "run", "--by", "ann")
+    said = books.refused("confirm", made["settlement"], "--by", "bob", "--yes", "0" * 32)
+    assert "what would be signed now is" in said
+    digest = json.loads(books("confirm", made["settlement"], "--by", "bob", "--json").out)["digest"]
+    said = books.refused("confirm", made["settlement"], "--by", "bob", "--yes", digest)
+    assert said == "'bob' approves pools up to 4.00 EUR by the terms 'monthly'"
+    assert books.sign("confirm", made["settlement"], "--by", "dan")["confirmed"]
+    # Ada's six euros wait for one more.
+    assert "below the threshold" in books.refused("pay", "b1", "--currency", "EUR", "--by", "cat")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('currency = "EUR"', "terms need a name"),
+        ('name = "x"', "a currency is a code of ISO 4217"),
+        (TERMS + "windows = 3", "terms have no setting 'windows'"),
+        (TERMS + 'window_days = "3"', "window_days is a whole number"),
+        (TERMS + "window_days = 4000", "0 to 3650 days"),
+        (TERMS + "newcomers = 2", "newcomer_cap must lie between 0 and 1"),
+        (TERMS + 'weight = "guess"', "unknown settlement weight"),
+        (TERMS + "pool_limit = -1", "an amount is digits"),
+        (TERMS + "unchecked_usage = 1", "unchecked_usage is true or false"),
+        (TERMS + "[policy.levels]\nreviewed = 0.99", "v of reviewed must lie in"),
+        ("x", "cannot be read"),
+    ],
+)
+def test_terms_that_are_refused(books, text, said):
+    path = books.folder / "terms.toml"
+    path.write_text(text)
+    assert said in books.refused("import", path, "--by", "ann")

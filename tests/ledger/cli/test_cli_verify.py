@@ -1,4 +1,4 @@
-"""`anml-ledger verify`, `checkpoint` and `watch`: exit codes for programs, and notes that are kept."""
+"""`anml-ledger verify`: exit codes for programs, and notes that are kept."""
 
 import sqlite3
 
@@ -18,7 +18,7 @@ def test_a_sound_ledger_is_exit_code_0_and_a_changed_one_1(books):
 
 def test_a_checkpoint_is_written_and_held_against_the_log(books, tmp_path):
     note = tmp_path / "note.txt"
-    found = books.json("checkpoint", "--out", note)
+    found = books.json("verify", "--out", note)
     assert note.read_text() == found["note"]
     assert found["size"] == books.size()
     assert books("verify", "--checkpoint", note).code == 0
@@ -30,10 +30,10 @@ def test_a_checkpoint_is_written_and_held_against_the_log(books, tmp_path):
 
 def test_a_watch_adds_a_note_for_every_state(books, tmp_path):
     folder = tmp_path / "watch"
-    assert "there is no folder" in books.refused("watch", "--to", folder)
+    assert "there is no folder" in books.refused("verify", "--keep", folder)
     folder.mkdir()
     for _ in range(2):
-        assert books("watch", "--to", folder).code == 0
+        assert books("verify", "--keep", folder).code == 0
     assert len(list(folder.iterdir())) == 1
 
 

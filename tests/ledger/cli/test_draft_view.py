@@ -1,6 +1,6 @@
 """A draft as whoever approves it reads it."""
 
-from anml.ledger.cli.settle import draft_shown
+from anml.ledger.cli.views import draft_shown
 from anml.settlement.allocate import UNIT
 
 

@@ -1,4 +1,4 @@
-"""`anml-ledger init`, `contributors`, `map`, `erase`: a ledger made once, and people known by name."""
+"""`anml-ledger init`, `show`, `import` of accounts, `erase`: a ledger made once, and people known by name."""
 
 import json
 
@@ -33,19 +33,22 @@ def test_a_ledger_that_cannot_be_made_leaves_no_file(anml_ledger, tmp_path, opti
 
 
 def test_contributors_are_listed_and_shown_by_name(books):
-    found = books.json("contributors")["contributors"]
+    found = books.json("show", "contributors")["contributors"]
     assert {one["name"] for one in found} == {"Ada Lovelace", "bea", "cem"}
-    one = books.json("contributors", "ada")
+    one = books.json("show", "ada")
     assert one["contributor"] == books.pids["ada"]
     assert one["profile"]["accounts"] == ["run:ada"]
-    assert "there is no contributor 'nobody'" in books.refused("contributors", "nobody")
+    assert "there is no contributor 'nobody'" in books.refused("show", "nobody")
 
 
 def test_accounts_are_mapped_by_two_people(books):
-    assert books("map", "pf:ada.l", "--to", "ada", "--by", "ann").code == 0
+    path = books.folder / "accounts.csv"
+    path.write_text("source,account,contributor\npf,ada.l,ada\n")
+    assert books("import", path, "--by", "ann").code == 0
     assert books.sign("confirm", *books.waiting(), "--by", "bob")["confirmed"]
-    assert books.json("contributors", "pf:ada.l")["contributor"] == books.pids["ada"]
-    assert "an account is written source:name" in books.refused("map", "ada", "--to", "bea", "--by", "ann")
+    assert books.json("show", "pf:ada.l")["contributor"] == books.pids["ada"]
+    path.write_text("source,account,contributor\npf,,bea\n")
+    assert "column 'account' is empty in 1 row" in books.refused("import", path, "--by", "ann")
 
 
 def test_whoever_has_money_open_is_not_erased_by_the_way(books):

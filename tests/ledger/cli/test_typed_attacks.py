@@ -37,15 +37,15 @@ def office(anml, anml_ledger, tmp_path, monkeypatch):
         return done
 
     act("ada", "init", "--origin", "office", "--by", "ada", "--payee-wait-days", "0")
-    public = act("bob", "staff", "new", "bob", "--json").out
-    act("ada", "staff", "add", "bob", "--public-key", json.loads(public)["public_key"])
+    public = act("bob", "key", "bob", "--json").out
+    act("ada", "import", json.loads(public, "--staff", "bob")["public_key"])
     (tmp_path / "labels.csv").write_text(ROWS)
     return act
 
 
 def drafted(office, *more: str, code: int = 0):
-    words = ("settle", "run", "--pool", "100", "--currency", "EUR", "--source", "tool", "--window-days", "0")
-    return office("ada", *words, "--newcomers", "1", *more, code=code)
+    words = ("settle", "run", "--pool", "100", "--currency", "EUR", "--source", "tool")
+    return office("ada", *words, *more, code=code)
 
 
 # --- keys of people
@@ -70,9 +70,9 @@ def test_who_could_sign_as_two_says_as_whom(office, tmp_path):
 
 # --- what is signed is named
 @pytest.mark.parametrize("word", ["latest", "all"])
-@pytest.mark.parametrize("words", [["settle", "--approve"], ["settle", "--release"], ["payout", "--failed"]])
+@pytest.mark.parametrize("words", [["release"], ["pay", "--failed"]])
 def test_nothing_is_signed_by_latest_or_all(office, words, word):
-    more = ["--contributor", "ana"] if words[0] == "payout" else []
+    more = ["--contributor", "ana"] if words[0] == "pay" else []
     assert "never" in office("bob", *words, word, *more, code=2).err
 
 
@@ -114,9 +114,8 @@ def test_headers_are_no_formulas(office, tmp_path):
     assert ",'=x" in (tmp_path / "queue.csv").read_text().splitlines()[0]
 
 
-@pytest.mark.parametrize("option", ["--domain", "--source"])
-def test_no_address_becomes_a_name_for_good(office, option):
-    said = office("ada", "import", "labels.csv", option, "cy@lab.example", code=2).err
+def test_no_address_becomes_a_name_for_good(office):
+    said = office("ada", "import", "labels.csv", "--source", "cy@lab.example", code=2).err
     assert "not an address of a person" in said
 
 
@@ -124,8 +123,8 @@ def test_no_address_becomes_a_name_for_good(office, option):
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (["checkpoint", "--out", "planted"], "planted"),
-        (["decisions", "--out", "planted.csv"], "planted.csv"),
+        (["verify", "--out", "planted"], "planted"),
+        (["export", "decisions", "--out", "planted.csv"], "planted.csv"),
         (["import", "labels.csv", "--source", "tool", "--out", "planted.csv"], "planted.csv"),
     ],
 )
@@ -139,7 +138,7 @@ def test_nothing_is_written_through_a_link_that_somebody_planted(office, tmp_pat
 
 
 def test_a_watch_whose_folder_is_gone_fails(office):
-    assert "there is no folder gone" in office("ada", "watch", "--to", "gone", code=2).err
+    assert "there is no folder gone" in office("ada", "verify", "--keep", "gone", code=2).err
 
 
 # --- bombs

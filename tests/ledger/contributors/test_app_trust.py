@@ -4,10 +4,11 @@ import pytest
 
 from anml.core.errors import InputError
 from anml.ledger import kinds
-from anml.ledger.contributors.reputation import name_reviewer, trust_graph
+from anml.ledger.contributors.reputation import name_reviewer
 from anml.ledger.evidence import EvidenceRecord
 from anml.signals.policy import TrustRule
 from ledger.ledger_hand import public
+from ledger.ledger_reputation import trust_graph
 
 LAB = "https://lab.example"
 

@@ -3,10 +3,11 @@
 import pytest
 
 from anml.core.errors import InputError
-from anml.ledger.contributors.reputation import replay_history, show
+from anml.ledger.contributors.reputation import show
 from anml.ledger.log import format_timestamp
 from anml.ledger.standing import Score, item_hash
 from anml.settlement.allocate import UNIT
+from ledger.ledger_reputation import replay_history
 
 
 @pytest.fixture

@@ -65,12 +65,12 @@ def test_bank_details_are_shown_as_they_are_and_as_they_would_be(world):
     pids = world.establish("ada")
     world.pay_to(pids["ada"], {"name": "Ada", "iban": IBANS[0]})
     number = payout.set_payees(world.ledger, {pids["ada"]: {"iban": IBANS[1]}}, "ann")[0]
-    found = seen(world, lambda tx: steps.proposals(tx, [number], "bob"))
-    (one,) = found["proposals"]
+    found = seen(world, lambda tx: steps.confirmation(tx, [number], "bob"))
+    (one,) = found["items"]
     assert one["until_now"] == {"name": "Ada", "iban": IBANS[0]}
     assert one["details"] == {"name": "Ada", "iban": IBANS[1]}
     with pytest.raises(ConflictError, match="'ann' proposed this"):
-        seen(world, lambda tx: steps.proposals(tx, [number], "ann"))
+        seen(world, lambda tx: steps.confirmation(tx, [number], "ann"))
     more = payout.set_payees(world.ledger, {pids["ada"]: {"name": "Other"}}, "ann")[0]
     with pytest.raises(ConflictError, match="look at it again"):
         confirm_proposals(world.ledger, [more], "bob", seen=steps.content_digest(found))

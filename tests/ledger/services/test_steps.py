@@ -10,6 +10,7 @@ from anml.ledger.kinds import TWO_PEOPLE
 from anml.ledger.pay import payout
 from anml.ledger.services import steps
 from anml.ledger.store import Ledger
+from anml.ledger.terms import complete_terms
 from ledger.ledger_hand import public
 from ledger.ledger_queries import settlements
 
@@ -38,6 +39,9 @@ def place(paid):
             0
         ],
         kinds.MAPPED: write(lambda tx: two_people.propose_account(tx, "pf", "ada.l", pids["ada"], "ann")),
+        kinds.TERMS: steps.propose_terms(
+            world.ledger, complete_terms({"name": "t", "currency": "EUR"}), "ann"
+        ).seq,
         kinds.MERGED: write(
             lambda tx: two_people.propose(tx, kinds.MERGED, pids["bea"], {"into": pids["ada"]}, "ann")
         ),
@@ -62,6 +66,10 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
     ada, bea = (f"{name} (run:{name.lower()}, {place.pids[name.lower()]})" for name in ("Ada", "Bea"))
     assert said[kinds.REVIEWER_NAMED] == f"let reviews by {ada} count"
     assert said[kinds.PAYEE_SET] == f"pay {ada} under iban {IBAN}, name Ada"
+    assert said[kinds.TERMS] == (
+        "agree on the terms: name t, currency EUR, volume 1, min_share 0, max_share 1, newcomers 0.2, "
+        "window_days 14, minimum_payout 1, minimum_usage 0, domain default"
+    )
     assert said[kinds.MAPPED] == f"take account pf:ada.l for {ada}"
     assert said[kinds.MERGED] == f"take {bea} and {ada} for one person"
     assert said[kinds.STAFF_RENEWED].startswith("let cat sign with the key ed25519:")

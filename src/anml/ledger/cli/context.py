@@ -17,8 +17,7 @@ import typer
 from anml.cli.options import opt
 from anml.core.errors import InputError
 from anml.ledger.services.ledgers import Ledger, from_environment, open_for
-from anml.ledger.services.ledgers import read_policy as policy_from_file
-from anml.ledger.services.steps import confirm_proposals, content_digest, list_staff
+from anml.ledger.services.steps import agreed_policy, confirm_proposals, content_digest, list_staff
 from anml.report.printable import sanitise
 from anml.signals.policy import Policy
 
@@ -54,8 +53,6 @@ OPTIONS = (
            "Your private key; else it is found by your name, or in a running SSH agent."),
     Option("yes", str | None, None, "Sign what was shown under this digest, and nothing else.",
            metavar="DIGEST"),
-    Option("domain", str, "default", "Domain of the track record."),
-    Option("policy", Path | None, None, "TOML file that changes how evidence becomes v."),
     Option("dry_run", bool, False, "Show what would happen; write nothing.", flag="--dry-run"),
     Option("ledger", str | None, None, "A SQLite file, or a PostgreSQL URL.", envvar="ANML_LEDGER"),
     Option("keys", Path | None, None, "Folder with the ledger's keys; beside a SQLite file by default.",
@@ -73,8 +70,6 @@ class LedgerContext:
     by: str | None = None
     sign: Path | None = None
     yes: str | None = None
-    domain: str = "default"
-    policy: Path | None = None
     dry_run: bool = False
     ledger: str | None = None
     keys: Path | None = None
@@ -96,8 +91,8 @@ class LedgerContext:
         return self.stack.enter_context(opened)
 
     def read_policy(self) -> Policy:
-        """Read the policy that maps attestations to v."""
-        return policy_from_file(self.policy)
+        """Return the policy that maps attestations to v: the one of the only agreed terms, or the default."""
+        return agreed_policy(self.book)
 
     def show(self, value: dict[str, Any], lines: Iterable[str]) -> None:
         """One JSON object for programs, or lines for people."""

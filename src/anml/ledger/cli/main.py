@@ -26,28 +26,15 @@ def root(version: Version = False) -> None:
 
 
 try:
-    from anml.ledger.cli import dispute, registry, reputation, settle, staff, statement, verify
+    from anml.ledger.cli import money, people, verify
 except ModuleNotFoundError as error:
     if error.name not in PACKAGES:
         raise
 else:
-    app.registered_commands += registry.app.registered_commands
-    for command in (
-        verify.verify,
-        verify.checkpoint,
-        verify.watch,
-        staff.proposals,
-        staff.confirm,
-        staff.clock,
-    ):
-        app.command()(command)
-    app.add_typer(staff.keys, name="keys")
-    app.add_typer(staff.app, name="staff")
-    app.add_typer(reputation.app, name="reputation")
-    app.command()(settle.settle)
-    app.add_typer(dispute.disputes, name="dispute")
-    app.command()(statement.statement)
-    app.command()(statement.payout)
+    for command in (people.init, people.key, people.import_, people.show, people.confirm, money.settle,
+                    money.release, money.pay, money.statement, money.appeal, verify.verify, verify.export,
+                    people.erase):  # fmt: skip
+        app.command(command.__name__.rstrip("_"))(command)
 
 
 def _run(prog_name: str) -> None:

@@ -11,7 +11,9 @@ from anml.io.spreadsheets import to_csv
 from anml.ledger.log import Event
 from anml.ledger.money import bank_charset_name, check_bic, check_iban, format_amount, format_minor_units
 from anml.ledger.personal_data import DETAILS
+from anml.ledger.services.verify import verified
 from anml.ledger.state_money import Payment, PayoutBatch
+from anml.ledger.store import Ledger
 from anml.settlement.allocate import UNIT
 
 PAIN = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
@@ -41,6 +43,8 @@ def payment_id(batch: PayoutBatch, payment: Payment) -> str:
 def pain001(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]], debtor: Mapping[str, str]) -> str:
     """A credit transfer initiation by ISO 20022, pain.001.001.09."""
     payer = check_payer(debtor)
+    if batch.currency != "EUR":
+        raise InputError(f"a SEPA credit transfer (pain.001) is in EUR only, got {batch.currency}")
     root = ElementTree.Element("Document", {"xmlns": PAIN})
     initiation = ElementTree.SubElement(root, "CstmrCdtTrfInitn")
     head, info = (ElementTree.SubElement(initiation, name) for name in ("GrpHdr", "PmtInf"))
@@ -48,8 +52,11 @@ def pain001(batch: PayoutBatch, payees: Mapping[str, Mapping[str, Any]], debtor:
     made = datetime.fromisoformat(batch.at).strftime("%Y-%m-%dT%H:%M:%SZ")
     _add_elements(head, {"MsgId": batch.id[:35], "CreDtTm": made, **counts, "InitgPty/Nm": payer["name"]})
     _add_elements(info, {
-        "PmtInfId": batch.id[:35], "PmtMtd": "TRF", **counts, "ReqdExctnDt/Dt": batch.at[:10],
-        "Dbtr/Nm": payer["name"], "DbtrAcct/Id/IBAN": payer["iban"], **_agent("DbtrAgt", payer.get("bic")),
+        "PmtInfId": batch.id[:35], "PmtMtd": "TRF", "BtchBookg": "true", **counts,
+        "PmtTpInf/SvcLvl/Cd": "SEPA",
+        "ReqdExctnDt/Dt": batch.at[:10],
+        "Dbtr/Nm": payer["name"], "DbtrAcct/Id/IBAN": payer["iban"],
+        **_agent("DbtrAgt", payer.get("bic")), "ChrgBr": "SLEV",
     })  # fmt: skip
     for item in batch.payments:
         known = payees[item.pid]
@@ -124,3 +131,9 @@ def _statement_row(item: Mapping[str, Any]) -> dict[str, object]:
         made[f"{name}_credit"] = format_amount(max(amounts[name], 0))
         made[f"{name}_debit"] = format_amount(max(-amounts[name], 0))
     return made | {"reasons": " ".join(item["reasons"])}
+
+
+def books_beancount(ledger: Ledger) -> str:
+    """The whole verified ledger as beancount text."""
+    with verified(ledger, "exported from") as reading:
+        return beancount(reading.entries(range(1, len(reading.hashes) + 1)))

@@ -40,13 +40,14 @@ class Payout(NamedTuple):
 
 
 def create_batch(
-    ledger: Ledger, batch: str, currency: str, by: Actor = None, threshold: int = 0, rail: str = "csv",
+    ledger: Ledger, batch: str, currency: str, by: Actor = None, threshold: int | None = 0, rail: str = "csv",
     *, payer: Mapping[str, str] | None = None, out: Path | None = None, checkpoint: Path | None = None,
     listed: Mapping[str, int] | None = None,
 ) -> Payout:  # fmt: skip
     """Make a payout batch of what is due and can be paid this way; its files are written before it counts.
 
-    The log must go on from `checkpoint`, and from what this payer saw last; or a bank `listed` what it paid.
+    Without `threshold` the minimum of the terms holds. The log must go on from `checkpoint` and from what
+    this payer saw last; or a bank `listed` what it paid.
     """
     needed = PAYMENT_METHODS[one_of("payment rail", rail, PAYMENT_METHODS)]
 
@@ -54,11 +55,12 @@ def create_batch(
         # The database may ask for all of it again.
         _discard(drafts)
         due = book.amounts_due(tx, currency)
+        least = threshold if threshold is not None else tx.state.terms.minimum(currency)
         agreed = tx.state.payees.paper
         left: dict[str, str] = {}
         if listed is None:
             check_log_continues(ledger, tx.verified(), checkpoint)
-            why = {pid: _not_paid(tx, pid, needed, due[pid] < threshold) for pid in due}
+            why = {pid: _not_paid(tx, pid, needed, due[pid] < least) for pid in due}
             left = {pid: reason for pid, reason in why.items() if reason}
             if due and left == why:
                 (pid, reason), *rest = left.items()
@@ -68,7 +70,7 @@ def create_batch(
         back = tx.state.payouts.came_back
         again = {pid: ", ".join(sorted(back[pid, currency])) for pid in able if (pid, currency) in back}
         papers = {pid: people.find_document(tx.connection, pid, agreed.get(pid, "")) for pid in able}
-        book.create_payout_batch(tx, batch, currency, by, threshold if listed is None else 0, papers, listed)
+        book.create_payout_batch(tx, batch, currency, by, least, papers, listed)
         made = tx.state.payouts.get(batch)
         payees = _payees(tx.connection, ledger, made) if listed is None else {}
         found = Payout(made, payees, left, again)

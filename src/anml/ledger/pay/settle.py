@@ -19,6 +19,7 @@ from anml.ledger.services.steps import approval, overlaps, require_same_content
 from anml.ledger.standing import contributor_statuses
 from anml.ledger.state_money import Settlement, Settlements
 from anml.ledger.store import Ledger, as_transaction
+from anml.ledger.terms import parse_terms
 from anml.ledger.writer import Actor, Writer
 from anml.settlement.allocate import UNIT, PayoutRules
 from anml.settlement.manifest import contributor_amounts, header_digest
@@ -37,7 +38,8 @@ class SettlementTerms:
     `weight` replaces the one in `rules`; None means p_correct if the run has it by the evidence recipe,
     else the product. `accept` is the reason to settle a disputed run. `rate`, in micro-units per counted
     label, replaces shares of a pool. `source` is the account source of the names, `digest` the start of the
-    SHA-256 of `run.json`, as known to the creator of the run.
+    SHA-256 of `run.json`, as known to the creator of the run. Terms that two people `agreed` on, by name,
+    replace weight, rules, window, domain and policy.
     """
 
     pool: int
@@ -55,6 +57,7 @@ class SettlementTerms:
     project: str = ""
     rate: int = 0
     digest: str | None = None
+    agreed: str | None = None
 
 
 class Draft(NamedTuple):
@@ -64,6 +67,7 @@ class Draft(NamedTuple):
     manifest: dict[str, Any]
     sha256: str
     amounts: dict[str, tuple[int, int]]
+    entry: int
     warnings: tuple[str, ...] = ()
 
 
@@ -74,6 +78,7 @@ def draft_settlement(ledger: Ledger, folder: Path, terms: SettlementTerms) -> Dr
     from anml.ledger.pay import manifest
     from anml.pipeline.read import read_estimates
 
+    terms, number = ledger.rehearse(lambda tx: _with_agreed(tx, terms))
     check_currency(terms.currency)
     run = _read_checked_run(folder, terms.digest)
     judged = read_estimates(folder, run)
@@ -100,12 +105,29 @@ def draft_settlement(ledger: Ledger, folder: Path, terms: SettlementTerms) -> Dr
             currency=terms.currency, pool=made["pool"], posted=None, run=run.sha256, project=project,
             rows=rows["rows_sha256"], work=rows["work_sha256"], marks=rows["marks"],
             window_days=terms.window_days, supersedes=terms.supersedes,
-            accepted=terms.accept and terms.accept.strip(),
+            accepted=terms.accept and terms.accept.strip(), terms=number,
         )  # fmt: skip
-        book.record_draft(tx, proposal)
-        return Draft(proposal.id, made, name, contributor_amounts(made), _draft_warnings(tx, names, proposal))
+        drafted = book.record_draft(tx, proposal)
+        warnings = _draft_warnings(tx, names, proposal)
+        return Draft(proposal.id, made, name, contributor_amounts(made), drafted.seq, warnings)
 
     return ledger.write(work)
+
+
+def _with_agreed(tx: Writer, terms: SettlementTerms) -> tuple[SettlementTerms, int]:
+    """Return the terms of a settlement with those that two people agreed on, and their number."""
+    number = tx.state.terms.choose(terms.agreed)
+    agreed = tx.state.terms.current(number)
+    if agreed is None:
+        return terms, 0
+    if terms.currency not in ("", agreed.currency):
+        raise ConflictError(f"the terms {agreed.name!r} are in {agreed.currency}, not {terms.currency}")
+    rules = terms.rules if terms.rate else agreed.rules
+    weight = None if terms.rate else agreed.weight or None
+    return replace(
+        terms, currency=agreed.currency, weight=weight, rules=rules, window_days=agreed.window_days,
+        domain=agreed.domain, policy=agreed.policy,
+    ), number  # fmt: skip
 
 
 def _draft_warnings(tx: Writer, names: Iterable[str], proposal: Settlement) -> tuple[str, ...]:
@@ -230,29 +252,36 @@ def release_settlement(
     """Release what is held once the dispute window is over; `seen` is the digest of what was shown of it.
 
     Over a flag an amount stays held only as who releases the rest decides: those to `hold`, with a reason in
-    words, and those to `pay` all the same. A newcomer's waits until they have contributed elsewhere or
-    somebody with standing vouched for them, and is priced again at the reputation they have by then: so
-    splitting one bad account into many new ones gains nothing.
+    words, and those to `pay` all the same. A newcomer's amount waits until two people agreed on the name and
+    bank details to pay it under; one who contributed elsewhere, or for whom a trusted key signed an
+    attestation, waits no longer either, and is priced again at the reputation they have by then.
     """
     found = tx.verified().state.settlements.get(sid)
+    if found.terms:
+        terms = parse_terms(tx.state.terms.agreed[found.terms])
+        domain, policy = terms.domain, terms.policy
     credits = tx.state.credits.of(sid)
     held = tx.state.balances.of_kind("held:", found.currency, sid)
     frozen = tx.state.disputes.waiting(sid)
     known = contributor_statuses(tx.state, tx.now, domain, policy, without=sid)
     early = bool(found.posted) and seconds(tx.now) < found.window_end
     reputations, waiting = dict[str, int](), dict[str, str]()
+    payees, contributors = tx.state.payees.paper, tx.state.people
+    agreed = {pid: any(payees.get(one) for one in contributors.same(pid)) for pid in credits}
     flagged: dict[str, tuple[int, ...]] = {}
     for pid in (pid for pid in credits if held.get(pid)):
         standing = known[tx.state.people.resolve(pid)]
         if pid in frozen or early:
             waiting[pid] = "a dispute is open" if pid in frozen else "the dispute window is open"
-        elif standing.newcomer:
+        elif standing.newcomer and not agreed[pid]:
             # Judged anew: a verification that was withdrawn since no longer frees anybody.
-            waiting[pid] = f"new contributor: needs {' '.join(standing.needs)}"
+            needs = " ".join(standing.needs)
+            waiting[pid] = f"new contributor: needs {needs}, or two people who agree on name and bank details"
         elif standing.flags and pid not in pay:
             flagged[pid] = standing.flags
         else:
-            reputations[pid] = round(standing.track.r * UNIT)
+            # Two people know whom they pay: the amount they approved is not priced again.
+            reputations[pid] = UNIT if agreed[pid] else round(standing.track.r * UNIT)
     names = shown_names(tx.ledger, tx.verified())
     kept = _hold_decisions(tx, sid, flagged, hold, because, waiting, names)
     made = book.release(tx, sid, reputations, by, kept)

@@ -1,18 +1,14 @@
 """A ledger for whoever acts in it: made with its keys, opened, and closed again."""
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from anml.core.errors import InputError
-from anml.core.files import read_text
 from anml.ledger.engine import database_error
 from anml.ledger.identifiers import staff_id
 from anml.ledger.keys import Password, create_signer, from_environment, public_text
 from anml.ledger.store import Ledger, LedgerSettings, create, open_ledger
-from anml.signals.policy import Policy
 
 # A surface holds an open ledger and hands it on; what is in it, the functions here know.
 __all__ = ["Ledger", "LedgerSettings", "create_ledger", "from_environment", "open_for"]
@@ -40,13 +36,3 @@ def open_for(
     # A full disk, a lost connection: the transaction was taken back, and the reason is said.
     with closing(ledger), database_error(ledger.engine.url):
         yield ledger
-
-
-def read_policy(path: Path | None) -> Policy:
-    """The policy in a TOML file, or the default one."""
-    if path is None:
-        return Policy()
-    try:
-        return Policy.from_dict(tomllib.loads(read_text(path, "policy")))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"the policy {path} cannot be read: {error}") from None

@@ -16,16 +16,18 @@ from anml.ledger import personal_data as people
 from anml.ledger.contributors.names import shown_names
 from anml.ledger.identifiers import staff_id
 from anml.ledger.log import Event, seconds, shown_date
-from anml.ledger.money import format_amount
+from anml.ledger.money import format_amount, format_money
 from anml.ledger.reading import LedgerReader
 from anml.ledger.rules_people import debts, open_requests, outstanding_amounts
 from anml.ledger.rules_staff import require_different_people, second_person
 from anml.ledger.state import State, load_component
-from anml.ledger.state_money import Settlement, Settlements, read_manifest
+from anml.ledger.state_money import AgreedTerms, Dispute, Disputes, Settlement, Settlements, read_manifest
 from anml.ledger.state_people import Keys, Payees, Proposals, Staff
 from anml.ledger.store import Ledger, as_transaction, staff_folder
+from anml.ledger.terms import describe_terms, parse_terms
 from anml.ledger.writer import Actor, Writer
 from anml.settlement.manifest import contributor_amounts
+from anml.signals.policy import Policy
 
 # So many letters name a content: whoever makes it up finds no two contents of one name.
 DIGEST_LENGTH = 32
@@ -61,6 +63,12 @@ reverse = as_transaction(book.propose_reversal)
 
 
 @as_transaction
+def propose_terms(tx: Writer, whole: Mapping[str, Any], by: Actor = None) -> Event:
+    """Propose terms; the last terms of a name count."""
+    return two_people.propose(tx, kinds.TERMS, whole["name"], {"terms": dict(whole)}, by)
+
+
+@as_transaction
 def propose_clock_repair(tx: Writer, by: Actor = None) -> Event:
     """Propose that from now on entries are dated by the clock of whoever confirms it."""
     return two_people.propose(tx, kinds.CLOCK, "", {}, by)
@@ -76,16 +84,16 @@ def open_proposals(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]
 
 def confirm_proposals(
     ledger: Ledger, numbers: Sequence[int], by: Actor = None, *, seen: str | None = None,
-    unreached: list[str] | None = None,
+    unreached: list[str] | None = None, because: str = "",
 ) -> list[Event]:  # fmt: skip
-    """Carry out proposals as the second person, all or none; `seen` is the digest of what was shown.
+    """Carry out what waits as the second person, all or none; `seen` is the digest of what was shown.
 
-    What an erasure among them could not reach is added to `unreached`.
+    What an erasure could not reach is added to `unreached`; `because` is the reason of an approval.
     """
 
     def work(tx: Writer) -> list[Event]:
-        require_same_content(seen, proposals, tx, numbers, by)
-        return [two_people.confirm(tx, number, by) for number in numbers]
+        require_same_content(seen, confirmation, tx, numbers, by)
+        return [_confirm_one(tx, number, by, because) for number in numbers]
 
     made = ledger.write(work)
     left = people.scrub_erased(ledger) if any(e.kind == kinds.ERASED for e in made) else []
@@ -94,9 +102,74 @@ def confirm_proposals(
     return made
 
 
+def _confirm_one(tx: Writer, number: int, by: Actor, because: str) -> Event:
+    """Carry out one step: an approval, the correction of an answer, or a proposal."""
+    settlement, dispute = _settlement_of(tx.state, number), _dispute_of(tx.state, number)
+    if settlement:
+        return book.approve(tx, settlement.id, by, because)
+    if dispute:
+        # A contributor may dispute twice; each time is its own step.
+        key = f"{dispute.settlement}/{dispute.pid}/{number}"
+        return book.resolve(tx, dispute.settlement, dispute.pid, by, key)
+    return two_people.confirm(tx, number, by)
+
+
+def _settlement_of(state: State, number: int) -> Settlement | None:
+    """Return the settlement whose draft is the entry of this number."""
+    return next((s for s in state.settlements.found.values() if s.entries[0] == number), None)
+
+
+def _dispute_of(state: State, number: int) -> Dispute | None:
+    """Return the dispute whose answer is the entry of this number."""
+    return next((d for d in state.disputes.every if d.answer_entry == number), None)
+
+
+def confirmation(tx: Writer, numbers: Sequence[int], by: Actor = None) -> dict[str, Any]:
+    """Everything that a confirmation of these numbers signs, in full."""
+    items = []
+    for number in numbers:
+        settlement = _settlement_of(tx.verified().state, number)
+        dispute = _dispute_of(tx.state, number)
+        if settlement:
+            items.append(approval(tx, settlement.id, by))
+        elif dispute:
+            items.append(resolution(tx, dispute.settlement, dispute.pid, by))
+        else:
+            items.append(_proposal_to_sign(tx, number, by))
+    return {"step": "confirm", "items": items}
+
+
+def waiting_for(ledger: Ledger, names: dict[str, str]) -> list[dict[str, Any]]:
+    """List everything that waits for a second person: proposals, drafts, and answers that move money."""
+    shown = ("proposal", "step", "by", "at", "subject", "says", "details")
+    listed = [{name: one[name] for name in shown} for one in open_proposals(ledger, names)]
+
+    def add(*values: Any) -> None:
+        listed.append(dict(zip(shown, (*values, {}), strict=True)))
+
+    for s in ledger.listed(Settlements).found.values():
+        if s.state == "drafted":
+            says = f"approve settlement {s.id} of {format_money(s.pool, s.currency)} {s.currency}"
+            add(s.entries[0], kinds.APPROVED, s.by, "", s.id, says)
+    for d in ledger.listed(Disputes).every:
+        if d.answer and not d.closed:
+            says = f"post the answer to {names.get(d.pid, d.pid)} in {d.settlement}"
+            add(d.answer_entry, kinds.RESOLVED, d.answer.by, d.answered, d.pid, says)
+    return sorted(listed, key=lambda one: int(one["proposal"]))
+
+
 def withdraw_proposals(ledger: Ledger, numbers: Sequence[int], by: Actor = None) -> list[Event]:
-    """Take proposals off the list, all or none."""
-    return ledger.write(lambda tx: [two_people.withdraw_proposal(tx, number, by) for number in numbers])
+    """Take proposals and drafts off the list, all or none."""
+
+    def drop(tx: Writer, number: int) -> Event:
+        settlement = _settlement_of(tx.state, number)
+        return (
+            book.withdraw(tx, settlement.id, by)
+            if settlement
+            else two_people.withdraw_proposal(tx, number, by)
+        )
+
+    return ledger.write(lambda tx: [drop(tx, number) for number in numbers])
 
 
 def describe_proposal(p: dict[str, Any]) -> str:
@@ -115,6 +188,7 @@ def describe_proposal(p: dict[str, Any]) -> str:
         kinds.KEY_TRUSTED: f"trust key {p['subject']} of {body.get('owner')} for {named['may']}, from "
         f"{str(body.get('since'))[:10]}" + (f" until {body['until'][:10]}" if body.get("until") else ""),
         kinds.REVIEWER_NAMED: f"{'let' if body.get('on') else 'no longer let'} reviews by {known} count",
+        kinds.TERMS: f"agree on the terms: {describe_terms(body.get('terms', {}))}",
         kinds.PAYEE_SET: f"pay {known} under {listed}" + (f"; until now under {old}" if old else ""),
         kinds.MAPPED: f"take account {p['details'].get('source')}:{p['details'].get('account')} for {known}",
         kinds.MERGED: f"take {known} and {p['into']} for one person",
@@ -214,15 +288,12 @@ def _released(state: State, replaced: Settlement | None) -> dict[str, int]:
     return {pid: amount - held.get(pid, 0) for pid, amount in left if amount > held.get(pid, 0)}
 
 
-def proposals(tx: Writer, numbers: Sequence[int], by: Actor = None) -> dict[str, Any]:
-    """Proposals as they would be carried out, with bank details as they are and as they would be."""
-    names, known = shown_names(tx.ledger, tx.verified()), tx.state.proposals
-    for found in map(known.open, numbers):
-        _require_second_person(
-            tx, found.body["step"], by, found.by, "proposed this; a second person must confirm it"
-        )
-    shown = [proposal(tx.reading, tx.ledger, known.open(number), names) for number in numbers]
-    return {"step": "confirm", "proposals": shown}
+def _proposal_to_sign(tx: Writer, number: int, by: Actor) -> dict[str, Any]:
+    """A proposal as it would be carried out, with bank details as they are and as they would be."""
+    found, names = tx.state.proposals.open(number), shown_names(tx.ledger, tx.verified())
+    said = "proposed this; a second person must confirm it"
+    _require_second_person(tx, found.body["step"], by, found.by, said)
+    return proposal(tx.reading, tx.ledger, found, names)
 
 
 def proposal(
@@ -322,3 +393,15 @@ def overlaps(known: Settlements, found: Settlement) -> list[str]:
             twice = "they would be paid twice unless it is superseded"
             made.append(f"about {max(share, 0.01):.0%} of these rows are in {where}: {twice}")
     return made
+
+
+def agreed_terms(ledger: Ledger) -> dict[int, dict[str, Any]]:
+    """Return the terms that hold now, by the number of their entry."""
+    known = ledger.listed(AgreedTerms)
+    return {number: known.agreed[number] for number in sorted(known.latest.values())}
+
+
+def agreed_policy(ledger: Ledger) -> Policy:
+    """Return the policy of the only agreed terms, or the default one."""
+    listed = list(agreed_terms(ledger).values())
+    return parse_terms(listed[0]).policy if len(listed) == 1 else Policy()

@@ -565,7 +565,7 @@ def compare(mine, theirs, proof, public):
     need(small[0] == large[0], "the checkpoints are of two ledgers")
     path = []
     if small[1] != large[1]:
-        ask = "ask for a proof of growth, made by `anml-ledger checkpoint --since`, and give it as --proof"
+        ask = "ask for a proof of growth, made by `anml-ledger verify --since`, and give it as --proof"
         need(proof, "the checkpoints are of %d and %d entries: %s" % (small[1], large[1], ask))
         said = json.loads(read_file(Path(proof)))
         path = [unbase(node) for node in said["path"]]
