@@ -1,4 +1,4 @@
-"""Track records event by event and the graph of trust, computed from the ledger: what r rests on."""
+"""Track records event by event and the graph of trust, computed from the ledger."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,14 +54,14 @@ def trust_graph(
     rule = replace(rule, roots=tuple(sorted({*roots, *rule.roots})))
     at = seconds(format_timestamp(ledger.clock()))
     with ledger.read() as connection:
-        found = evidence.effective_records(connection, at=at, rule=rule)
+        records = evidence.effective_records(connection, at=at, rule=rule)
         trusted = evidence.trusted_roots(connection, rule)
     if not trusted:
         raise InputError(
             "nobody is trusted beforehand: trust a key, name a reviewer, or name roots here or in the policy"
         )
-    graph = evidence.trust_votes(found, at)
+    graph = evidence.trust_votes(records, at)
     if not graph:
         raise InputError("nobody has verified anybody in this ledger, so there is no graph to follow")
-    endorsed = evidence.endorsement_counts(found, at, rule, trusted)
+    endorsed = evidence.endorsement_counts(records, at, rule, trusted)
     return {"trust": eigentrust(graph, trusted, rule.restart), "endorsed": endorsed}

@@ -82,22 +82,22 @@ def test_whatever_people_are_called_the_file_is_valid(schema, amounts, name, pay
 
 
 @pytest.mark.parametrize("currency", sorted(set(MINOR_DIGITS) - {"EUR"})[::20])
-def test_other_currencies_are_no_sepa_transfer(currency):
+def test_other_currencies_are_refused_by_pain001(currency):
     made = batch([minor_unit(currency)], currency)
     with pytest.raises(InputError, match=f"is in EUR only, got {currency}"):
         pain001(made, payees(made), PAYER)
 
 
-def test_a_bank_is_told_the_service_level_who_pays_and_to_book_at_once():
+def test_a_file_has_service_level_charge_bearer_and_batch_booking():
     made = batch([66_660_000])
     text = pain001(made, payees(made), PAYER)
-    for said in (
+    for element in (
         "<Cd>SEPA</Cd>",
         "<ChrgBr>SLEV</ChrgBr>",
         "<BtchBookg>true</BtchBookg>",
         "<Dt>2026-11-15</Dt>",
     ):
-        assert text.count(said) == 1
+        assert text.count(element) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`anml-ledger settle`, `confirm` and `release`: drafts, dry runs, terms, and refusals in one sentence."""
+"""`anml-ledger settle`, `confirm` and `release`: drafts, dry runs, terms, and refusals."""
 
 import json
 
@@ -131,29 +131,29 @@ def test_a_draft_follows_the_terms_that_two_people_agreed_on(books):
     assert "30 days for disputes" in shown
     assert "newcomer_cap 0.1" in shown
     assert books("confirm", made["settlement"], "--drop", "--by", "ann").code == 0
-    for more, said in (
+    for more, message in (
         (["--pool", "5.01"], "a pool is at most 5.000000 EUR by the terms 'monthly'"),
         (["--pool", "5", "--currency", "USD"], "the terms 'monthly' are in EUR, not USD"),
         (["--pool", "5", "--terms", "other"], "name agreed terms with --terms, one of monthly"),
     ):
-        assert said in books.refused("settle", books.run, *more, "--source", "run", "--by", "ann")
+        assert message in books.refused("settle", books.run, *more, "--source", "run", "--by", "ann")
 
 
 def test_an_approver_has_a_limit_and_a_payout_a_minimum(books):
     agree(books, TERMS + "minimum_payout = 7\n[approver_limits]\nbob = 4\n")
     made = books.json("settle", books.run, "--pool", "5", "--source", "run", "--by", "ann")
-    said = books.refused("confirm", made["settlement"], "--by", "bob", "--yes", "0" * 32)
-    assert "what would be signed now is" in said
+    message = books.refused("confirm", made["settlement"], "--by", "bob", "--yes", "0" * 32)
+    assert "what would be signed now is" in message
     digest = json.loads(books("confirm", made["settlement"], "--by", "bob", "--json").out)["digest"]
-    said = books.refused("confirm", made["settlement"], "--by", "bob", "--yes", digest)
-    assert said == "'bob' approves pools up to 4.00 EUR by the terms 'monthly'"
+    message = books.refused("confirm", made["settlement"], "--by", "bob", "--yes", digest)
+    assert message == "'bob' approves pools up to 4.00 EUR by the terms 'monthly'"
     assert books.sign("confirm", made["settlement"], "--by", "dan")["confirmed"]
     # Ada's six euros wait for one more.
     assert "below the threshold" in books.refused("pay", "b1", "--currency", "EUR", "--by", "cat")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('currency = "EUR"', "terms need a name"),
         ('name = "x"', "a currency is a code of ISO 4217"),
@@ -168,7 +168,7 @@ def test_an_approver_has_a_limit_and_a_payout_a_minimum(books):
         ("x", "cannot be read"),
     ],
 )
-def test_terms_that_are_refused(books, text, said):
+def test_terms_that_are_refused(books, text, message):
     path = books.folder / "terms.toml"
     path.write_text(text)
-    assert said in books.refused("import", path, "--by", "ann")
+    assert message in books.refused("import", path, "--by", "ann")

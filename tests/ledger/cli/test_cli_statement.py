@@ -1,4 +1,4 @@
-"""`anml-ledger statement`, `verify` of statements, and `pay`: files, verification with the public key alone, payout batches."""
+"""`anml-ledger statement`, `verify` of statements, and `pay`: files, checks by the public key, batches."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`anml-ledger key` and `import` of keys: made, trusted by two people, listed, revoked; private parts never shown."""
+"""`anml-ledger key` and `import` of keys: made, trusted by two people, listed, revoked."""
 
 from anml.signals.policy import DEFAULT_LEVELS
 

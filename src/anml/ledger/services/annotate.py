@@ -117,10 +117,8 @@ def import_file(ledger: Ledger, request: Import) -> Imported:
         mine = {name: pids[name] for name in sorted(set(found.rows["contributor"]))}
         accounts = people.accounts(people.profiles(tx.reading, ledger.ring).values())
         here = (account for place, account in accounts if place == source)
-        looks = [
-            f"{one}; see `anml-ledger import` of a CSV with accounts"
-            for one in confusable_name_warnings("accounts", mine, here)
-        ]
+        shown = confusable_name_warnings("accounts", mine, here)
+        looks = [f"{one}; see `anml-ledger import` of a CSV with accounts" for one in shown]
         return Imported(batch, format, source, rows, mine, new, scored, [*found.warnings, *looks])
 
     return ledger.write(work)
