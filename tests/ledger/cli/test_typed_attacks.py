@@ -38,7 +38,7 @@ def office(anml, anml_ledger, tmp_path, monkeypatch):
 
     act("ada", "init", "--origin", "office", "--by", "ada", "--payee-wait-days", "0")
     public = act("bob", "key", "bob", "--json").out
-    act("ada", "import", json.loads(public, "--staff", "bob")["public_key"])
+    act("ada", "import", json.loads(public)["public_key"], "--staff", "bob")
     (tmp_path / "labels.csv").write_text(ROWS)
     return act
 

@@ -234,7 +234,7 @@ def statement(
     out: Annotated[Path | None, opt("Folder for signed JSON, HTML and statements.csv.")] = None,
     bundle: Annotated[Path | None, opt("Folder for bundles that anybody can check.")] = None,
 ) -> None:
-    """Write the signed statements of a settlement, one per contributor."""
+    """Write the signed statements of a settlement."""
     for folder in filter(None, (out, bundle)):
         check_writable(folder / "statements.csv")
     sid = find_settlement(at.book, settlement, "posted")
