@@ -187,3 +187,13 @@ def test_a_run_of_an_engine_gives_weights_by_key_and_by_place(sliced):
 def test_other_rows_are_refused_of_an_engine_as_well(sliced, data, key, says):
     with pytest.raises(InputError, match=says):
         sliced.weights_for(data, key=key)
+
+
+def test_a_label_that_changed_since_the_audit_has_no_weight(audit, wanted):
+    changed = TABLE.with_columns(
+        label=pl.when(pl.col("id") == "r3").then(1 - pl.col("label")).otherwise("label")
+    )
+    with pytest.raises(InputError, match=r"row 3 of the data has .* as 'label'.*audit the data with the new"):
+        audit.weights_for(changed, key="id")
+    names = TABLE.with_columns(label=pl.col("label").replace_strict({0: "ham", 1: "spam"}))
+    assert audit.weights_for(names, key="id").w == pytest.approx(wanted)

@@ -27,17 +27,20 @@ def weights_for(
 ) -> Weighting:
     """Return the weights of the rows of `data`, in their order; `table` is the audited table."""
     rule = result.policy.recipe
-    return _weights(result.samples, result.kind, result.gate, rule, table, data, key, index)
+    label = result.columns.label
+    return _weights(result.samples, result.kind, result.gate, rule, table, data, key, index, label)
 
 
 def _weights(
     samples: pl.DataFrame, kind: str | None, gate: Gate, recipe: Recipe, table: pl.DataFrame, data: Any,
-    key: str | None, index: Any,
+    key: str | None, index: Any, label: str,
 ) -> Weighting:  # fmt: skip
     if kind not in (None, PREFERENCE, ORDINAL):
         why = f"weights of {kind} belong to labels of candidates, not to rows of the table"
         raise UnsupportedError(f"{why}; take them from samples, by item and contributor")
     positions = _row_positions(table, _unwrap(data), key, index)
+    if key is not None:
+        _require_same_labels(table, _unwrap(data), positions, label)
     sample_of_row = np.full(table.height, -1)
     sample_of_row[samples["row"].to_numpy()] = np.arange(samples.height)
     rows = sample_of_row[positions]
@@ -64,11 +67,13 @@ def weights_from_run(
         table = pl.scan_parquet(files, row_index_name=PLACE)
         names, dataset = table.collect_schema().names(), _unwrap(data)
         selected = [name for name in names if name == PLACE or _column(dataset, name) is not None]
-        selected = selected if key is None else [name for name in names if name == key]
+        label = record["schema"]["label"]
+        selected = selected if key is None else [name for name in names if name in (key, label)]
         frame = table.select(selected).collect()
     else:
         frame = read_source(path, str(data_info["format"]), record.get("schema_given") or {}).table.frame
-    return _weights(samples, kind, weighting.gate, weighting.recipe, frame, data, key, None)
+    label = record["schema"]["label"]
+    return _weights(samples, kind, weighting.gate, weighting.recipe, frame, data, key, None, label)
 
 
 def _unwrap(data: Any) -> Any:
@@ -131,6 +136,19 @@ def _require_equal_columns(table: pl.DataFrame, data: Any, positions: Array) -> 
                 why = f"row {row} of the data has {both}: the rows or their order differ"
                 raise InputError(f"{why}; name a key")
     return bool(shared)
+
+
+def _require_same_labels(table: pl.DataFrame, data: Any, positions: Array, label: str) -> None:
+    """Refuse rows whose label has changed since the audit: the weight is that of the former label."""
+    values = _column(data, label) if label in table.columns else None
+    if values is None:
+        return
+    audited, given = np.array(_texts(table[label].to_list()))[positions], np.array(_texts(values))
+    # A dataset may hold codes in place of the names of classes.
+    if (changed := given != audited).any() and np.isin(given[given != ""], audited).any():
+        row = int(changed.argmax())
+        both = f"{str(given[row])!r} as {label!r}, the audited table {str(audited[row])!r}"
+        raise InputError(f"row {row} of the data has {both}; audit the data with the new labels")
 
 
 def _column(data: Any, name: str) -> list[Any] | None:

@@ -31,6 +31,7 @@ from anml.pipeline.evaluate import Comparison, compare_weightings
 from anml.pipeline.request import Request
 from anml.pipeline.result import AuditResult, evaluate_on_gold, versions
 from anml.pipeline.review_queue import TRUE_LABEL
+from anml.pipeline.side_checks import check_side_inputs
 
 # Columns of samples that come first, in this order.
 FIRST_COLUMNS = (
@@ -65,6 +66,7 @@ def audit_table(
     require_item_column(prepared)
     if check_prepared is not None:
         check_prepared(prepared)
+    prepared.warnings.extend(_side_warnings(table, prepared, request))
     notes += _notes(prepared, request, columns.features)
     tested = None if test is None else testing_arrays(test, prepared, columns)
     info = _sample_info(prepared, request, prior)
@@ -86,12 +88,17 @@ def clean_columns(table: Table, columns: Columns, request: Request) -> Cleaning:
     return clean_table(table.frame, columns, options, table.words)
 
 
-def resolve_columns(frame: pl.DataFrame, request: Request) -> tuple[Columns, list[str]]:
-    """Assign column roles; return them with the messages about inferred and dropped columns."""
+def resolve_columns(
+    frame: pl.DataFrame, request: Request, all_features: bool = False
+) -> tuple[Columns, list[str]]:
+    """Assign column roles; return them with the messages about inferred and dropped columns.
+
+    `all_features` finds the feature columns also where embeddings take their place.
+    """
     return choose_columns(
         frame,
         **{role: getattr(request, role) for role in ROLES},
-        features=request.features if request.embeddings is None else (),
+        features=request.features if all_features or request.embeddings is None else (),
         ignore=(*request.ignore, *([] if request.batch is None else [request.batch])),
         key=request.key,
         needs_features=request.predictions is None and request.embeddings is None,
@@ -109,17 +116,12 @@ def _sample_info(prepared: Prepared, request: Request, prior: Floats | None) -> 
     return info if prior is None else replace(info, predictions=prior[prepared.rows], rates=True)
 
 
-def _predictions_misaligned(prepared: Prepared) -> list[str]:
-    """Warn if the given predictions agree with the labels no more than by chance."""
-    if prepared.predictions is None or prepared.task != "classification":
+def _side_warnings(table: Table, prepared: Prepared, request: Request) -> list[str]:
+    """Return warnings on predictions and embeddings beside the features that the table has."""
+    if request.predictions is None and request.embeddings is None:
         return []
-    predicted, n = prepared.predictions.argmax(axis=1), len(prepared.y)
-    agreement, k = float((predicted == prepared.y).mean()), len(prepared.classes)
-    chance = float(np.bincount(predicted, minlength=k) @ np.bincount(prepared.y, minlength=k)) / n**2
-    if agreement > chance + 2 * (chance * (1 - chance) / n) ** 0.5:
-        return []
-    odd = f"the predictions agree with {agreement:.0%} of the labels, chance agreement is {chance:.0%}"
-    return [f"{odd}; check the order of their rows and of their class columns"]
+    columns, _ = resolve_columns(table.frame, request, all_features=True)
+    return check_side_inputs(table, columns, prepared, request)
 
 
 def _notes(prepared: Prepared, request: Request, features: Sequence[str]) -> list[str]:
@@ -207,7 +209,7 @@ def _build_result(
         signals_given=sorted(assessed.signals.given),
         scoring_epochs=assessed.scores.epochs,
         notes=notes + prepared.notes,
-        warnings=[*prepared.warnings, *_predictions_misaligned(prepared), *label_warnings],
+        warnings=[*prepared.warnings, *label_warnings],
         versions=versions(),
         gold=evaluate_on_gold(prepared.gold, assessed.belief.p_correct, assessed.weighting.kept),
         consensus=item_frame(prepared, assessed),

@@ -115,13 +115,18 @@ def _of_pictures(
     if request.predictions is not None:
         return request
     predictions = _builtin_predictions(table, request, pixels, progress)
-    return request if predictions is None else replace(request, predictions=predictions)
+    return request if predictions is None else _computed(request, predictions=predictions)
 
 
 def _with_vectors(request: Request, vectors: Any, column: str) -> Request:
     if request.features:
         raise InputError(f"features are computed from column {column!r}; omit the feature columns")
-    return replace(request, embeddings=vectors, ignore=(*request.ignore, column))
+    return replace(_computed(request, embeddings=vectors), ignore=(*request.ignore, column))
+
+
+def _computed(request: Request, **inputs: Any) -> Request:
+    """Return the request with inputs that were computed from its rows, whose alignment is certain."""
+    return replace(request, computed=(*request.computed, *inputs), **inputs)
 
 
 def _builtin_predictions(

@@ -26,7 +26,8 @@ class Request:
     """Settings of an audit, without the data.
 
     `reviewed` is a column of reviews in an export. `predictions` and `embeddings` are arrays, frames
-    or paths, aligned by position or by column `key`. `task` is the task type.
+    or paths, aligned by position or by column `key`; `computed` names those made from the
+    rows. `task` is the task type.
     """
 
     label: str | None = None
@@ -53,6 +54,7 @@ class Request:
     seed: int = 0
     evaluate: bool = True
     n_jobs: int | None = None
+    computed: tuple[str, ...] = ()
     predictions: Any = field(default=None, compare=False, repr=False)
     embeddings: Any = field(default=None, compare=False, repr=False)
 
