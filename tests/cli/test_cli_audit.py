@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_training", "share
 def data(tmp_path):
     path = tmp_path / "data.csv"
     consortium().with_columns(id=pl.int_range(pl.len())).write_csv(path)
-    p = np.random.default_rng(0).uniform(size=120)
+    p = 0.45 + 0.1 * np.random.default_rng(0).uniform(size=120)
     frame = pl.DataFrame({"yes": p, "no": 1 - p})
     frame.write_csv(tmp_path / "p.csv")
     frame.with_columns(id=pl.int_range(pl.len()))[::-1].write_parquet(tmp_path / "keyed.parquet")
