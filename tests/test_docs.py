@@ -47,7 +47,7 @@ REFERENCE = "docs/reference/"
 MADE = tuple(f"{REFERENCE}{name}.md" for name in ("commands", "settings", "python", "ledger"))
 GENERATED = ("docs/paper.md", "docs/beyond.md", "docs/cited.md", "docs/crowds.md", *MADE,
              *(name for name in NAMES if name.startswith("docs/paper/")))  # fmt: skip
-LANGUAGES = {"python", "console", "bash", "toml", "sql", "text", "pycon"}
+LANGUAGES = {"python", "console", "bash", "toml", "sql", "text", "pycon", "yaml"}
 SIGNALS = "docs/concepts/signals-and-weights.md"
 # Hosts that pages may link to, beside those of one page alone.
 HOSTS = {"keepachangelog.com", "semver.org"}
@@ -174,6 +174,8 @@ def test_every_command_that_is_written_exists(name):
         words for block in blocks(name) if block.language in ("console", "bash") for words in typed(block)
     ]
     lines += [span.replace("…", " ").split() for span in inline]
+    jobs = [block.text for block in blocks(name) if block.language == "yaml"]
+    lines += [shlex.split(line) for job in jobs for line in re.findall(r"run: (anml .*)$", job, re.M)]
     makefile = text_of("Makefile")
     extras = tomllib.loads(text_of("pyproject.toml"))["project"]["optional-dependencies"]
     for words in lines:

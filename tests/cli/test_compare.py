@@ -35,6 +35,18 @@ def test_the_command_prints_writes_and_shows_the_same(anml, weeks, tmp_path):
     assert len(shown["contributors"]) == 4
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "condition", "code"),
+    [("one", "two", "fell", 1), ("one", "two", "changed", 1), ("two", "one", "fell", 0),
+     ("two", "one", "changed", 1), ("one", "one", "changed", 0), ("one", "two", "rose", 2)],
+)  # fmt: skip
+def test_a_job_can_stop_where_a_contributor_changed(anml, weeks, tmp_path, before, after, condition, code):
+    out = tmp_path / "out"
+    ran = anml("compare", weeks / before, weeks / after, "--fail-if", condition, "--out", out)
+    assert ran.code == code, ran.err
+    assert (out / "comparison.html").is_file() == (code < 2)
+
+
 def test_a_run_and_itself_differ_in_nothing(weeks):
     sentences = comparison_sentences(compare_runs(weeks / "one", weeks / "one"))
     assert sentences == [
