@@ -13,7 +13,8 @@ from anml.core.lazy import lazy_names
 
 SUBMODULES = {
     "anml.attribution": {
-        "Index", "Trace", "banzhaf", "beta_shapley", "contributor_shares", "index", "shapley",
+        "CheckpointRecorder", "Index", "Trace", "banzhaf", "beta_shapley", "contributor_shares", "index",
+        "shapley", "trainer_callback",
     },
     "anml.errors": {
         "AnmlError", "ConflictError", "InputError", "IntegrityError", "UnknownNameError", "UnsupportedError",

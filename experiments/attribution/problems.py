@@ -224,12 +224,10 @@ def read_texts(limit: int = 40_000) -> dict[str, str]:
     return result
 
 
-def text_rows(vocabulary: int, base: int) -> dict[str, Any]:
-    """Sequences of tokens by contributor, with a copier, a shuffler and a corrupter; without `base` texts."""
+def _sequences(texts: dict[str, str], vocabulary: int) -> dict[str, Any]:
+    """Texts as sequences of tokens, by a tokenizer trained on them."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    texts = read_texts()
-    rng = np.random.default_rng(13)
     tok = Tokenizer(models.BPE())
     tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tok.decoder = decoders.ByteLevel()
@@ -241,6 +239,14 @@ def text_rows(vocabulary: int, base: int) -> dict[str, Any]:
     for name, text in texts.items():
         ids = tok.encode(text).ids
         cut[name] = np.array(ids[: len(ids) // LENGTH * LENGTH]).reshape(-1, LENGTH)
+    return cut
+
+
+def text_rows(vocabulary: int, base: int) -> dict[str, Any]:
+    """Sequences of tokens by contributor, with a copier, a shuffler and a corrupter; without `base` texts."""
+    texts = read_texts()
+    rng = np.random.default_rng(13)
+    cut = _sequences(texts, vocabulary)
     apart = list(cut)[1 : 1 + 2 * base : 2]
     blocks: list[Any] = []
     names: list[str] = []

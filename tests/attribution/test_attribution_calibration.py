@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anml.attribution.calibration import (
-    Fit,
+    EffectFit,
     Retrainings,
     beyond,
     ceiling,
@@ -48,7 +48,7 @@ def test_coalitions_are_neither_empty_nor_whole_and_come_in_pairs(count, retrain
 
 def test_scores_that_predict_get_their_slope():
     trainings, scores, effects = game(0)
-    fit = Fit(trainings, scores, np.ones(12))
+    fit = EffectFit(trainings, scores, np.ones(12))
     for topic, mean in enumerate(np.eye(3)):
         assert np.corrcoef(fit.effects(mean).mean, effects[topic])[0, 1] > 0.9
     total = fit.effects(np.full(3, 1 / 3)).mean
@@ -57,9 +57,9 @@ def test_scores_that_predict_get_their_slope():
 
 def test_scores_without_a_meaning_are_given_up():
     trainings, scores, _ = game(1, useful=0.0, retrainings=20)
-    useless = Fit(trainings, scores, np.ones(12))
+    useless = EffectFit(trainings, scores, np.ones(12))
     others, right, _ = game(1, retrainings=20)
-    useful = Fit(others, right, np.ones(12))
+    useful = EffectFit(others, right, np.ones(12))
     assert useless.log_sd[0] < useful.log_sd[0]
     assert useless.log_evidence < useful.log_evidence
 
@@ -68,7 +68,7 @@ def test_intervals_hold_the_effects():
     held = []
     for seed in range(20):
         trainings, scores, effects = game(seed)
-        result = Fit(trainings, scores, np.ones(12)).effects(np.full(3, 1 / 3))
+        result = EffectFit(trainings, scores, np.ones(12)).effects(np.full(3, 1 / 3))
         half = 1.96 * np.sqrt(np.diag(result.covariance))
         held.append((np.abs(result.mean - effects.mean(axis=0)) <= half).mean())
     assert 0.85 <= np.mean(held) <= 1.0
@@ -78,8 +78,8 @@ def test_intervals_hold_the_effects():
 @given(st.integers(0, 99), st.floats(0.1, 10))
 def test_units_of_scores_and_of_losses_do_not_matter(seed, unit):
     trainings, scores, _ = game(seed)
-    plain = Fit(trainings, scores, np.ones(12))
-    scaled = Fit(
+    plain = EffectFit(trainings, scores, np.ones(12))
+    scaled = EffectFit(
         Retrainings(trainings.left, unit * trainings.losses), scores / unit, np.ones(12) / unit, plain.log_sd
     )
     mean = np.array([0.5, 0.3, 0.2])
@@ -92,8 +92,8 @@ def test_the_order_of_contributors_does_not_matter(seed):
     trainings, scores, _ = game(seed)
     order = np.random.default_rng(seed).permutation(12)
     mean = np.full(3, 1 / 3)
-    fit = Fit(trainings, scores, np.arange(1.0, 13))
-    turned = Fit(
+    fit = EffectFit(trainings, scores, np.arange(1.0, 13))
+    turned = EffectFit(
         Retrainings(trainings.left[:, order], trainings.losses),
         scores[:, order],
         np.arange(1.0, 13)[order],

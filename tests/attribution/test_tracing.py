@@ -1,42 +1,10 @@
-"""`anml.attribution.index(...).trace(...)` end to end on small models."""
+"""`trace` of an index: shares, intervals and the self-check on a small classifier."""
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
+from attribution_world import NAMES, trained, world
 
 import anml
-from anml.core.errors import AnmlError, InputError, UnsupportedError
-
-NAMES = np.array(["ann", "bob", "cat", "dan", "eve", "fay", "guy", "hal"])
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-def world(rows=320, flips=("hal",), seed=0):
-    """Three classes around centres; each contributor sees mostly one of them, and subset flip labels."""
-    rng = np.random.default_rng(seed)
-    codes = np.arange(rows) % len(NAMES)
-    y = np.where(rng.uniform(size=rows) < 0.7, codes % 3, rng.integers(3, size=rows))
-    x = 1.5 * np.eye(3)[y] @ rng.normal(size=(3, 6)) + rng.normal(size=(rows, 6))
-    given = np.where(np.isin(NAMES[codes], flips), (y + 1) % 3, y)
-    return torch.tensor(x, dtype=torch.float32), torch.tensor(given), NAMES[codes], torch.tensor(y)
-
-
-def trained(x, y, rows, seed, steps=60):
-    torch.manual_seed(seed)
-    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
-    opt, rng, states = torch.optim.Adam(net.parameters(), 0.02), np.random.default_rng(seed), []
-    for step in range(steps):
-        subset = torch.as_tensor(rng.choice(rows, 32))
-        opt.zero_grad()
-        nn.functional.cross_entropy(net(x[subset]), y[subset]).backward()
-        opt.step()
-        if step in (9, 29, steps - 1):
-            states.append({name: value.clone() for name, value in net.state_dict().items()})
-    return net, states
 
 
 @pytest.fixture(scope="module")
@@ -95,36 +63,6 @@ def test_the_check_retrains_and_reports(case):
         assert {codes[row] for row in mine["row"]} == set(name)
 
 
-def test_several_runs_are_averaged(case):
-    x, y, codes, clean, net, states = case
-    data = (x[:240], y[:240])
-
-    def retrain(rows, seed):
-        return trained(*data, rows, seed)[1]
-
-    other = trained(*data, np.arange(240), 1)[1]
-    both = anml.attribution.index(
-        net, data, codes[:240], checkpoints=[states], retrain=retrain, runs=2, check=0
-    )
-    given = anml.attribution.index(net, data, codes[:240], checkpoints=[states, other])
-    one, two = (each.trace((x[240:], clean[240:]), top_rows=0).influence for each in (both, given))
-    assert one == pytest.approx(two, abs=1e-6)
-
-
-def test_two_passes_agree_with_sums(case):
-    x, y, codes, clean, net, _ = case
-    index = anml.attribution.index(net, (x[:240], y[:240]), codes[:240])
-    result = index.trace((x[240:], clean[240:]))
-    from anml.attribution.samples import RowBatches
-
-    asked = RowBatches((x[240:], clean[240:]))
-    rows = np.arange(240)
-    each = index.row_scores(asked, np.ones(80), rows, [0], result.check["damping"])
-    sums = np.bincount(index.codes, each)
-    total = result.influence.mean(axis=0)
-    assert np.abs(sums - total).max() <= 0.03 * np.abs(total).max()
-
-
 def test_names_are_only_names(case):
     x, y, codes, clean, net, states = case
     other = np.array([f"{9 - list(NAMES).index(name)}-{name}" for name in codes])
@@ -136,17 +74,6 @@ def test_names_are_only_names(case):
     )
     assert [name[2:] for name in two["contributor"]] == one["contributor"].to_list()
     assert one["share"].to_numpy() == pytest.approx(two["share"].to_numpy(), abs=1e-6)
-
-
-def test_a_contributor_without_weight_has_no_influence(case):
-    x, y, codes, clean, net, _ = case
-    weight = (codes[:240] != "bob").astype(float)
-    result = anml.attribution.index(net, (x[:240], y[:240]), codes[:240], weight=weight).trace(
-        (x[240:], clean[240:])
-    )
-    bob = result.contributors.filter(contributor="bob")
-    assert bob["influence"].item() == 0
-    assert bob["share"].item() == 0
 
 
 def test_queries_count_by_how_often_they_are_asked(case):
@@ -170,60 +97,3 @@ def test_credit_is_multiplied_by_reliability_and_influence_is_not(case):
     )
     assert plain["influence"].to_list() == weighted["influence"].to_list()
     assert weighted.filter(contributor="ann")["share"].item() == 0
-
-
-def test_checkpoints_in_a_folder_are_read_in_order(case, tmp_path):
-    from safetensors.torch import save_file
-
-    x, y, codes, clean, net, states = case
-    for step, state in zip((100, 30, 9), reversed(states), strict=True):
-        save_file(state, tmp_path / f"step-{step}.safetensors")
-    data = (x[:240], y[:240])
-    one = anml.attribution.index(net, data, codes[:240], checkpoints=tmp_path)
-    two = anml.attribution.index(net, data, codes[:240], checkpoints=[states])
-    q = (x[240:], clean[240:])
-    assert one.trace(q).influence == pytest.approx(two.trace(q).influence)
-    assert torch.equal(net[0].weight, states[-1]["0.weight"])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"contributor": ["ann"] * 240}, "at least two contributors"),
-        ({"checkpoints": "nowhere"}, "does not exist"),
-        ({"checkpoints": [{"0.weight": torch.zeros(16, 6)}]}, r"has no 0.bias"),
-        ({"checkpoints": [5]}, "a checkpoint must be"),
-        ({"weight": np.zeros(240)}, "at least one must be positive"),
-        ({"loss": "hinge"}, "unknown loss"),
-        ({"runs": 2}, "need retrain="),
-        ({"check": 5}, "5 retrainings needs retrain="),
-        ({"model": 3}, r"torch.nn.Module, got int"),
-    ],
-)
-def test_what_does_not_fit_is_one_sentence(case, change, message):
-    x, y, codes, _, net, _ = case
-    settings = {"model": net, "train": (x[:240], y[:240]), "contributor": codes[:240]} | change
-    with pytest.raises(AnmlError, match=message):
-        anml.attribution.index(**settings)
-
-
-def test_a_loss_that_cannot_be_read_is_refused(case):
-    x, y, codes, *_ = case
-    with pytest.raises(InputError, match="one number per sample"):
-        anml.attribution.index(
-            nn.Linear(6, 3), (x[:240], y[:240]), codes[:240], loss=lambda out, target: out.sum()
-        )
-    frozen = nn.Linear(6, 3).requires_grad_(False)
-    with pytest.raises(UnsupportedError, match="no trainable parameters"):
-        anml.attribution.index(frozen, (x[:240], y[:240]), codes[:240])
-
-
-def test_a_stream_is_refused():
-    from torch.utils.data import IterableDataset
-
-    class Stream(IterableDataset):
-        def __iter__(self):
-            yield torch.zeros(3), 0
-
-    with pytest.raises(UnsupportedError, match="rows by number"):
-        anml.attribution.index(nn.Linear(3, 2), Stream(), ["a", "b"])

@@ -65,7 +65,7 @@ class Effects(NamedTuple):
     covariance: Floats
 
 
-class Fit:
+class EffectFit:
     """Posterior of effects from retrainings, scores (topics, contributors) and rows (contributors)."""
 
     def __init__(

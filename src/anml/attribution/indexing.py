@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ from anml.attribution.ekfac import (
     query_direction,
     score_queries,
 )
+from anml.attribution.recording import CHECKED_SECONDS, recorded_settings, retrain_as_recorded
 from anml.attribution.samples import RowBatches, contributor_codes
 from anml.core.checks import Bools, Floats, Ints, as_integer, as_vector
 from anml.core.errors import InputError, UnsupportedError
@@ -46,6 +49,9 @@ UNCHECKED_DAMPING = 0.1
 CURVATURE_SHARE, CURVATURE_ROWS = 0.1, 256
 # Retrainings of the self-check.
 RETRAININGS = 10
+
+# Files of a training that hold other values than those of a checkpoint.
+NO_CHECKPOINTS = ("initial.safetensors", "optimizer.pt", "scheduler.pt", "training_args.bin")
 
 State = dict[str, Tensor]
 # Train a model on rows (with repeats, as many as all rows) and a seed; return it, or states at checkpoints.
@@ -128,6 +134,15 @@ class Index:
         """Report progress where it is wanted."""
         if self.progress is not None:
             self.progress(what, done, total)
+
+    @property
+    def model_sha256(self) -> str:
+        """Hash of the trained parameters and buffers of the model."""
+        total = sha256()
+        for name, value in sorted(self.runs[0][-1].items()):
+            flat = value.detach().cpu().contiguous().flatten()
+            total.update(name.encode() + flat.view(torch.uint8).numpy().tobytes())
+        return total.hexdigest()
 
     @contextmanager
     def loaded(self, state: State) -> Iterator[None]:
@@ -275,7 +290,7 @@ def read_checkpoints(path: Path) -> list[tuple[str, State]]:
     result = []
     for place in places:
         file = weights(place)
-        if file is None or file.name in ("optimizer.pt", "scheduler.pt", "training_args.bin"):
+        if file is None or file.name in NO_CHECKPOINTS:
             continue
         state = load_file(file) if file.suffix == ".safetensors" else torch.load(file, weights_only=True)
         result.append((str(place), state))
@@ -321,8 +336,9 @@ def index(
     retrain
         Function of (rows, seed) that trains a new model on these rows and returns it, or its states at
         checkpoints. Rows may repeat; they are as many as all rows, so that all models take the same steps.
+        None: as a `CheckpointRecorder` recorded in the folder of checkpoints.
     check
-        Retrainings of the self-check; None is 10 where `retrain` is given, 0 is none.
+        Retrainings of the self-check; None is 10 where a training takes at most an hour, 0 is none.
     runs
         Trainings on all rows whose influences are averaged; more than one needs `retrain`.
     batch_size, device, random_state, progress
@@ -338,10 +354,12 @@ def index(
     if not isinstance(model, nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     loss_of(loss)
-    count = (RETRAININGS if retrain is not None else 0) if check is None else as_integer("check", check, 0)
+    recorded = recorded_settings(checkpoints) if retrain is None else None
+    can = retrain is not None or (recorded is not None and recorded["seconds"] <= CHECKED_SECONDS)
+    count = (RETRAININGS if can else 0) if check is None else as_integer("check", check, 0)
     if 0 < count < 4:
         raise InputError(f"a self-check takes at least 4 retrainings, got {count}")
-    if retrain is None and (count or runs > 1):
+    if retrain is None and recorded is None and (count or runs > 1):
         what = f"a self-check of {count} retrainings needs" if count else f"{runs} runs need"
         raise UnsupportedError(f"{what} retrain=, a function of rows and a seed")
     if device != "auto":
@@ -362,15 +380,17 @@ def index(
         device=home, batch_size=as_integer("batch_size", batch_size, 1),
         seed=as_integer("random_state", random_state, 0), progress=progress,
     )  # fmt: skip
+    if recorded is not None:
+        made.retrain = partial(retrain_as_recorded, made, Path(checkpoints), recorded)
     several = (
         isinstance(checkpoints, list | tuple) and checkpoints and isinstance(checkpoints[0], list | tuple)
     )
     given = checkpoints if several else [model if checkpoints is None else checkpoints]
     made.runs = [made.state_of(each) for each in given]
     for seed in range(len(made.runs), as_integer("runs", runs, 1)):
-        assert retrain is not None
+        assert made.retrain is not None
         made.report("run", seed, runs)
-        again = made.state_of(retrain(np.arange(len(rows)), seed))
+        again = made.state_of(made.retrain(np.arange(len(rows)), seed))
         made.runs.append(again if len(again) == len(made.runs[0]) else again[-len(made.runs[0]) :])
     made.build()
     if count:

@@ -1,6 +1,8 @@
 """Attribution of a model's behaviour on queries to contributors: influence, shares, intervals, self-check."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +10,7 @@ import polars as pl
 from scipy.cluster.vq import kmeans2
 
 from anml.attribution.calibration import (
-    Fit,
+    EffectFit,
     Retrainings,
     beyond,
     bootstrap_mean,
@@ -84,6 +86,20 @@ class Trace:
     names: list[str] = field(repr=False)
     about: dict[str, Any] = field(repr=False)
 
+    def report(
+        self, path: str | Path, *, texts: Sequence[str] | None = None, asked: Sequence[str] | None = None
+    ) -> None:
+        """Write the page of this attribution; `texts` shows the training rows and `asked` the queries."""
+        from anml.attribution.page import write_page
+
+        write_page(self, Path(path), texts=texts, asked=asked)
+
+    def usage(self, path: str | Path, **settings: Any) -> dict[str, Any]:
+        """Write the usage file of a period for settlement; see `anml.attribution.usage.usage_record`."""
+        from anml.attribution.usage import write_usage
+
+        return write_usage(self, Path(path), **settings)
+
 
 def trace(
     index: Index, queries: Any, *, topic: Any = None, count: Any = None, p_correct: Any = None,
@@ -109,11 +125,7 @@ def trace(
     """
     columns = [name for name in (topic, count) if isinstance(name, str)]
     asked = RowBatches(queries, columns, index.settings.loss)
-    usage = np.ones(len(asked))
-    if count is not None:
-        usage = as_vector("count", asked.column(count) if isinstance(count, str) else count, len(asked))
-        if (usage < 0).any() or usage.sum() <= 0:
-            raise InputError("count must not be negative, and at least one must be positive")
+    usage = _usage(asked, count)
     scores = candidates(index.scores(asked))
     base = similarity(index.train, asked, index.codes, len(index.contributors), index.batch_size)
     groups = _topics(index, asked, topic, scores[0].scores)
@@ -128,6 +140,15 @@ def trace(
         each = as_vector("p_correct", p_correct, len(index.train)) * index.weight
         reliability = np.bincount(index.codes, each, len(reliability)) / np.maximum(index.rows, 1e-300)
     return _result(index, asked, result, usage, reliability, base, top_rows)
+
+
+def _usage(asked: RowBatches, count: Any) -> Floats:
+    if count is None:
+        return np.ones(len(asked))
+    usage = as_vector("count", asked.column(count) if isinstance(count, str) else count, len(asked))
+    if (usage < 0).any() or usage.sum() <= 0:
+        raise InputError("count must not be negative, and at least one must be positive")
+    return usage
 
 
 def _topics(index: Index, asked: RowBatches, topic: Any, scores: Floats) -> Ints:
@@ -175,7 +196,7 @@ class _Choice(NamedTuple):
     """A candidate, its fit to the retrainings, and the correction that predicts held-out ones best."""
 
     candidate: Candidate
-    fit: Fit
+    fit: EffectFit
     correction: str
     # Predictions of each retraining from the others: of the behaviour, or of each query.
     held_out: Floats
@@ -190,14 +211,14 @@ class _Check:
         self.trainings, self.topic, self.rows = trainings, topic, index.rows
         self.mean, self.share = topic_means(topic, usage)
         self.grouped, self.usage = trainings.averaged(self.mean), usage / usage.sum()
-        fits = [Fit(self.grouped, self.mean @ each.scores, self.rows) for each in scores]
+        fits = [EffectFit(self.grouped, self.mean @ each.scores, self.rows) for each in scores]
         evidence = [fit.log_evidence for fit in fits]
         single = [float(lds(trainings.left @ each.scores.T, trainings.losses).mean()) for each in scores]
         one, two = int(np.argmax(evidence)), int(np.argmax(single))
         self.behaviour = self._corrected(scores[one], fits[one], whole=True)
         self.queries = self._corrected(scores[two], fits[two], whole=False)
 
-    def _corrected(self, candidate: Candidate, fit: Fit, whole: bool) -> _Choice:
+    def _corrected(self, candidate: Candidate, fit: EffectFit, whole: bool) -> _Choice:
         """Choose the correction: of the behaviour by squared error, of single queries by their mean LDS."""
         actual = self.trainings.losses @ self.usage
         centred = actual - np.array([np.delete(actual, at).mean() for at in range(len(actual))])
@@ -206,7 +227,7 @@ class _Check:
             log_sd, predicted = fit.only(terms), []
             for at, left in enumerate(self.trainings.left):
                 rest = self.grouped.without(at)
-                again = Fit(rest, self.mean @ candidate.scores, self.rows, log_sd)
+                again = EffectFit(rest, self.mean @ candidate.scores, self.rows, log_sd)
                 if whole:
                     predicted.append((left - rest.left.mean(axis=0)) @ again.effects(self.share).mean)
                 else:
@@ -218,10 +239,10 @@ class _Check:
             )  # fmt: skip
             tried.append((error, name, held_out))
         _, name, held_out = min(tried, key=lambda each: each[0])
-        kept = Fit(self.grouped, self.mean @ candidate.scores, self.rows, fit.only(CORRECTIONS[name]))
+        kept = EffectFit(self.grouped, self.mean @ candidate.scores, self.rows, fit.only(CORRECTIONS[name]))
         return _Choice(candidate, kept, name, held_out)
 
-    def query_effects(self, fit: Fit, scores: Floats) -> Floats:
+    def query_effects(self, fit: EffectFit, scores: Floats) -> Floats:
         """Effects on single queries: the topic's, and its slope times the deviation of the scores from it."""
         by_topic = np.array([fit.effects(each).mean for each in np.eye(len(self.mean))])
         scale = float(np.sqrt(np.square(fit.left @ (self.mean @ scores).T).mean()))
@@ -234,7 +255,7 @@ class _Check:
         behaviour, single, trainings = self.behaviour, self.queries, self.trainings
         effects = behaviour.fit.effects(self.share)
         # The uncertainty is that of all terms, whichever of them correct the mean.
-        whole = Fit(self.grouped, self.mean @ behaviour.candidate.scores, self.rows).effects(self.share)
+        whole = EffectFit(self.grouped, self.mean @ behaviour.candidate.scores, self.rows).effects(self.share)
         draws = rng.multivariate_normal(effects.mean, whole.covariance, size=DRAWS, method="eigh")
         # A retraining excludes about half of the contributors: the unexplained rest is theirs together.
         held_out = single.held_out - single.held_out.mean(axis=0)
@@ -306,7 +327,10 @@ def _result(
         "high": (result.queries + 1.96 * result.error).ravel(), "similarity": base.ravel(),
     })  # fmt: skip
     rows = _top_rows(index, asked, usage, contributors, result.candidate, top_rows)
-    about = {"queries": len(asked), "amount": float(usage.sum()), "usage": usage, "similarity": base}
+    about = {
+        "model": type(index.module).__name__, "model_sha256": index.model_sha256, "queries": len(asked),
+        "amount": float(usage.sum()), "similarity": base,
+    }  # fmt: skip
     return Trace(contributors, queries, rows, result.check, result.queries, drawn, names, about)
 
 
@@ -314,8 +338,7 @@ def _top_rows(
     index: Index, asked: RowBatches, usage: Floats, contributors: pl.DataFrame, chosen: Candidate, count: int
 ) -> pl.DataFrame:
     """Rows with the largest influence of the first contributors, and the lowest of the most negative ones."""
-    ordered = contributors["contributor"].to_list()
-    first = [name for name in ordered[:SHOWN_CONTRIBUTORS] if name in index.contributors]
+    first = contributors.filter(pl.col("share") > 0)["contributor"].to_list()[:SHOWN_CONTRIBUTORS]
     harmful = contributors.filter(pl.col("influence_high") < 0).sort("influence")["contributor"].to_list()
     shown = [(name, 1) for name in first] + [(n, -1) for n in harmful[:SHOWN_CONTRIBUTORS] if n not in first]
     codes = {index.contributors.index(name): sign for name, sign in shown}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer._completion_classes import completion_init
 
-from anml.cli import audit, compare, contributor, export, judges, relabel, review, value
+from anml.cli import audit, compare, contributor, export, judges, relabel, review, trace, value
 from anml.cli.options import GlobalOptions, Json, Output, Quiet, opt
 from anml.core.errors import AnmlError
 
@@ -52,6 +52,7 @@ for command in (
     judges.judges,
     export.export,
     value.value,
+    trace.trace,
     audit.demo,
 ):
     app.command()(command)
