@@ -46,7 +46,7 @@ def test_the_trainer_keeps_checkpoints(tmp_path):
 
 
 @pytest.mark.slow
-# What peft asks of a newer transformers.
+# peft calls an attribute that transformers has renamed.
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_lora_on_a_pretrained_model_from_training_to_a_usage_file(tmp_path):
     peft = pytest.importorskip("peft")
