@@ -103,7 +103,7 @@ class Trace:
 
 def trace(
     index: Index, queries: Any, *, topic: Any = None, count: Any = None, p_correct: Any = None,
-    top_rows: int = SHOWN_ROWS,
+    top_rows: int = SHOWN_ROWS, trainings: Retrainings | None = None,
 ) -> Trace:  # fmt: skip
     """Attribute the behaviour of an indexed model on queries to contributors.
 
@@ -122,6 +122,8 @@ def trace(
         rows. Leave it out where training was weighted by it.
     top_rows
         Rows that are shown behind each of the first five contributors.
+    trainings
+        Losses of the queries by models retrained elsewhere, instead of those of the index.
     """
     columns = [name for name in (topic, count) if isinstance(name, str)]
     asked = RowBatches(queries, columns, index.settings.loss)
@@ -129,7 +131,7 @@ def trace(
     scores = candidates(index.scores(asked))
     base = similarity(index.train, asked, index.codes, len(index.contributors), index.batch_size)
     groups = _topics(index, asked, topic, scores[0].scores)
-    trainings = index.retrainings(asked)
+    trainings = index.retrainings(asked) if trainings is None else trainings
     rng = np.random.default_rng(index.seed)
     if trainings is None:
         result = _unchecked(index, scores, usage, rng)
@@ -219,24 +221,26 @@ class _Check:
         self.queries = self._corrected(scores[two], fits[two], whole=False)
 
     def _corrected(self, candidate: Candidate, fit: EffectFit, whole: bool) -> _Choice:
-        """Choose the correction: of the behaviour by squared error, of single queries by their mean LDS."""
-        actual = self.trainings.losses @ self.usage
-        centred = actual - np.array([np.delete(actual, at).mean() for at in range(len(actual))])
+        """Choose the correction whose predictions of held-out retrainings have the least squared error."""
+        losses = self.trainings.losses
+        actual = losses @ self.usage if whole else losses
+        # A retraining is compared with the mean of the others, and so is its prediction.
+        count = len(actual)
+        centred = (actual - actual.mean(axis=0)) * count / (count - 1)
+        unit = np.square(centred).mean(axis=0) + 1e-300
         tried: list[tuple[float, str, Floats]] = []
         for name, terms in CORRECTIONS.items():
             log_sd, predicted = fit.only(terms), []
             for at, left in enumerate(self.trainings.left):
                 rest = self.grouped.without(at)
                 again = EffectFit(rest, self.mean @ candidate.scores, self.rows, log_sd)
+                gone = left - rest.left.mean(axis=0)
                 if whole:
-                    predicted.append((left - rest.left.mean(axis=0)) @ again.effects(self.share).mean)
+                    predicted.append(gone @ again.effects(self.share).mean)
                 else:
-                    predicted.append(self.query_effects(again, candidate.scores) @ left)
+                    predicted.append(self.query_effects(again, candidate.scores) @ gone)
             held_out = np.array(predicted)
-            error = (
-                float(np.square(held_out - centred).mean()) if whole
-                else -float(lds(held_out, self.trainings.losses).mean())
-            )  # fmt: skip
+            error = float((np.square(held_out - centred).mean(axis=0) / unit).mean())
             tried.append((error, name, held_out))
         _, name, held_out = min(tried, key=lambda each: each[0])
         kept = EffectFit(self.grouped, self.mean @ candidate.scores, self.rows, fit.only(CORRECTIONS[name]))
