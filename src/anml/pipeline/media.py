@@ -42,7 +42,8 @@ def audit_media(
             result, _, _ = audit_table(table, resolved, test=test, progress=progress)
         except InputError as error:
             raise InputError("; ".join([str(error), *unread])) from None
-    result = replace(result, warnings=[*unread, *result.warnings])
+    about = {"computed": list(resolved.computed)} if resolved.computed else {}
+    result = replace(result, warnings=[*unread, *result.warnings], data={**result.data, **about})
     rows = [int(row) for row in result.queue.rows["row"].head(MAX_ROWS_SHOWN)] if shown is not None else []
     if isinstance(shown, Images):
         return replace(result, pictures={row: shown.thumbnail(row) for row in rows})

@@ -37,10 +37,12 @@ from anml.pipeline.rounds import (
     rounds_file,
     source_of,
 )
+from anml.pipeline.sources import folder_of
 from anml.pipeline.tasks.dispatch import audit_shape
 from anml.pipeline.write import REVIEW_FILE
 from anml.review.answers import read_answers
 from anml.review.assign import Prices, parse_number
+from anml.schema import Encoder, options_from
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def apply_answers(
     if source.shape is not None:
         result = audit_shape(source._replace(table=table), replace(request, **named), progress)
     else:
-        result = audit_media(table, replace(request, **named), test=test, progress=progress)
+        encoder, place = encoder_from_run(run), folder_of(source.path)
+        result = audit_media(table, replace(request, **named), encoder, place, test=test, progress=progress)
     digest = inputs.data.get("answers_sha256")
     earlier: list[Round] = [] if digest is None else read_rounds(folder, digest)
     text = rounds_file([*earlier, (kind, answers)])
@@ -94,7 +97,9 @@ def apply_answers(
     result = _record_location(_fill_answered(result, table.frame), inputs, source, text, before)
     this["expected_wrong_after"] = result.queue.expected
     rounds = [*inputs.data.get("rounds", []), this]
-    result = replace(result, data={**result.data, "rounds": rounds})
+    # The settings of the first run are those of all rounds.
+    config = run.info.get("config", {})
+    result = replace(result, data={**result.data, "rounds": rounds}, config=config)
     flagged = [name for name, verdict in inputs.verdicts.items() if verdict in FLAGGED]
     return RelabelResult(run.info, result, sorted(flagged), rounds, text)
 
@@ -175,13 +180,22 @@ def known_labels(inputs: QueueInput) -> set[str]:
     return {label for name in columns for label in as_text(inputs.samples[name].drop_nulls().unique())}
 
 
+def encoder_from_run(run: Run) -> Encoder:
+    """Return the encoder of images or texts of a run from its record; a function is not in it."""
+    settings = run.info.get("config", {}).get("encoder", {})
+    if not isinstance(settings.get("model", ""), str):
+        raise UnsupportedError("a run with a function as encoder cannot be repeated from its record")
+    encoder: Encoder = options_from(Encoder, settings)
+    return encoder
+
+
 def request_from_run(run: Run) -> Request:
     """Return the request of a run from its record."""
     info = run.info
     about = info.get("data") or {}
-    extra = {"predictions", "embeddings"} & about.keys() if run.kind is None else set()
-    if extra or "candidates" in about:
-        why = "a run with predictions, embeddings or images cannot be repeated from its record"
+    given = ({"predictions", "embeddings"} & about.keys()).difference(about.get("computed", ()))
+    if (given and run.kind is None) or "candidates" in about:
+        why = "a run with predictions or embeddings cannot be repeated from its record"
         raise UnsupportedError(f"{why}; audit the new labels with the options of that run")
     roles = dict(info.get("schema") or {})
     recipe = dict(info.get("recipe") or {})

@@ -27,6 +27,8 @@ from anml.review.files import shown_columns
 
 # An item that a reviewer opened is offered to no other reviewer for this many seconds.
 RESERVED_S = 600.0
+# Roles of columns that are shown elsewhere on the page, or that would lead the reviewer.
+HIDDEN_ROLES = ("label", "contributor", "item", "verification", "reputation", "true_label", "test_label")
 # Columns of spans, boxes and pairs, which are drawn and not listed.
 DRAWN = ("candidate", "near", "start", "end", "x", "y", "width", "height", "first", "second")
 
@@ -50,6 +52,8 @@ class ReviewSession:
         self.order, self.expected = list(self.rows), queue.expected
         self.numeric = run.task == "regression"
         self.choices = [] if self.numeric else _choices(self.inputs, self.source)
+        roles = {name for role in HIDDEN_ROLES if (name := (run.info.get("schema") or {}).get(role))}
+        self._fields = [name for name in shown_columns(self.source) if name not in roles]
         self._unit = "item" if "item" in self.inputs.samples.columns else "row"
         self._images = _images(self.source, folder_of(self.source.path))
         self.file = folder / REVIEW_FILE
@@ -122,7 +126,9 @@ class ReviewSession:
         """Return all that the page shows of an item."""
         about, shape = self.rows[row], self.source.shape
         cells = self.source.table.frame.row(row, named=True)
-        fields = {name: _cell(cells[name]) for name in shown_columns(self.source) if cells[name] is not None}
+        fields = {name: _cell(cells[name]) for name in self._fields if cells[name] is not None}
+        if not self.names:
+            fields = {name: text for name, text in fields.items() if about["contributor"] not in text}
         shown: dict[str, Any] = {"row": row, "name": str(about["item"] or f"row {row}")}
         if shape is not None:
             shown |= _places(cells, shape.frames)
