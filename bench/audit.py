@@ -53,8 +53,8 @@ def audited(x: Floats, y: Ints, contributor: Ints, *, compare: bool = False) -> 
         label=y, contributor=contributor
     )
     start = time.process_time()
-    found = anml.audit(frame, label="label", contributor="contributor", evaluate=compare)
-    return time.process_time() - start, found.samples["p_correct"].to_numpy()
+    result = anml.audit(frame, label="label", contributor="contributor", evaluate=compare)
+    return time.process_time() - start, result.samples["p_correct"].to_numpy()
 
 
 def network_probabilities(x: Floats, y: Ints) -> Floats:

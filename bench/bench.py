@@ -33,12 +33,12 @@ EPOCHS = 500
 
 def best_of(times: int, work: Callable[[], object]) -> float:
     """Shortest of several runs: the least disturbed by whatever else the machine does."""
-    found = []
+    results = []
     for _ in range(times):
         start = time.perf_counter()
         work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        results.append(time.perf_counter() - start)
+    return min(results)
 
 
 def row(what: str, figure: str, target: str, met: bool) -> bool:
@@ -57,7 +57,7 @@ def krum_from_factors() -> bool:
         layer.weight.data, layer.bias.data = weight[0].T.clone(), bias[0, 0].clone()
         layers += [layer, torch.nn.ReLU()]
     module = torch.nn.Sequential(*layers[:-1])
-    found = {}
+    result = {}
 
     def explicit() -> None:
         params = {name: p.detach() for name, p in module.named_parameters()}
@@ -69,14 +69,14 @@ def krum_from_factors() -> bool:
         gradients = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))(params, x, y)
         matrix = torch.cat([g.flatten(1) for g in gradients.values()], dim=1)
         distance = torch.cdist(matrix, matrix).square().fill_diagonal_(torch.inf)
-        found["explicit"] = torch.topk(distance, 10, largest=False).values.sum(1).numpy()
+        result["explicit"] = torch.topk(distance, 10, largest=False).values.sum(1).numpy()
 
     def factors() -> None:
-        found["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], GradientSettings(), len(y)), 10)
+        result["factors"] = krum_scores(exact_factors(module, [Batch(x, y)], GradientSettings(), len(y)), 10)
 
     with limit_threads(0):
         slow, fast = best_of(2, explicit), best_of(5, factors)
-    np.testing.assert_allclose(found["factors"], found["explicit"], rtol=1e-2)
+    np.testing.assert_allclose(result["factors"], result["explicit"], rtol=1e-2)
     ratio = slow / fast
     return row(
         "exact Krum, 784-512-256-10, n = 1,000: factors vs gradients + cdist",
@@ -106,8 +106,8 @@ def whole_cost() -> bool:
     v, r = rng.uniform(0.2, 0.9, len(y)), rng.uniform(0.2, 0.9, len(y))
 
     def anml() -> None:
-        found = score(x, noisy, "classification", classes=2)
-        compute_sample_weights(Signals.of(found.q, v, r), RECIPES["adaptive"])
+        result = score(x, noisy, "classification", classes=2)
+        compute_sample_weights(Signals.of(result.q, v, r), RECIPES["adaptive"])
 
     def plain(epochs: int) -> None:
         networks = initialise(LayerWidths(x.shape[1], (64, 32), 2), [0])
@@ -123,12 +123,12 @@ def whole_cost() -> bool:
     # Every epoch costs the same, so a tenth of them is timed.
     theirs = best_of(2, lambda: plain(EPOCHS // 10)) * 10
     met = True
-    for what, work, most in (("q and the gate", anml, 0.15), ("evidence, three rounds", evidence, 0.30)):
+    for what, work, limit in (("q and the gate", anml, 0.15), ("evidence, three rounds", evidence, 0.30)):
         ours = best_of(2, work)
         met &= row(
             f"whole cost of anml ({what}) vs {EPOCHS} epochs, {name}",
-            f"{ours / theirs:.1%} ({ours:.1f} s, {theirs:.0f} s)", f"at most {most:.0%}",
-            ours / theirs <= most,
+            f"{ours / theirs:.1%} ({ours:.1f} s, {theirs:.0f} s)", f"at most {limit:.0%}",
+            ours / theirs <= limit,
         )  # fmt: skip
     return met
 

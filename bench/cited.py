@@ -28,13 +28,13 @@ EVALUATIONS = 1_000
 
 def best(run, times=3):
     """Seconds of the fastest run, and what it gave."""
-    found = []
+    results = []
     for _ in range(times):
         gc.collect()
         start = time.perf_counter()
         result = run()
-        found.append(time.perf_counter() - start)
-    return min(found), result
+        results.append(time.perf_counter() - start)
+    return min(results), result
 
 
 def peak():
@@ -67,8 +67,8 @@ def aggregation():
         _flower(updates, times)
     columns = ["anml", "ByzFL numpy", "ByzFL torch", "Flower", "Flower, older"]
     print(f"{'seconds':<14}" + "".join(f"{name:>15}" for name in columns))
-    for name, found in times.items():
-        cells = [f"{found[column]:.2f}" if column in found else "" for column in columns]
+    for name, result in times.items():
+        cells = [f"{result[column]:.2f}" if column in result else "" for column in columns]
         print(f"{name:<14}" + "".join(f"{cell:>15}" for cell in cells))
     print(f"memory at the end {peak():.2f} GiB")
 
@@ -130,18 +130,18 @@ def values():
 
     def game(contributors):
         case = make_case(Setting(dataset="digits", contributors=contributors), 0, 0)
-        seen, truth = case.seen, case.truth
-        parts = parts_of([f"{code:03d}" for code in seen.contributor])
+        inputs, truth = case.seen, case.truth
+        parts = parts_of([f"{code:03d}" for code in inputs.contributor])
         utility = linear_utility(
-            seen.x, seen.y, parts, truth.x_test, truth.y_test, classes=10, metric=accuracy
+            inputs.x, inputs.y, parts, truth.x_test, truth.y_test, classes=10, metric=accuracy
         )
         return case, utility
 
     case, utility = game(20)
     for name, way in (("orders", shapley), ("regression", shapley_by_regression)):
-        seconds, found = best(lambda way=way: way(utility, 20, n_evaluations=EVALUATIONS))
-        print(f"anml, {name}: {found.evaluations} coalitions of 20 in {seconds:.3f} s")
-        ours = seconds / found.evaluations
+        seconds, result = best(lambda way=way: way(utility, 20, n_evaluations=EVALUATIONS))
+        print(f"anml, {name}: {result.evaluations} coalitions of 20 in {seconds:.3f} s")
+        ours = seconds / result.evaluations
     if installed("pydvl"):
         seconds, count = _pydvl(case, RidgeClassifier(alpha=1.0))
         print(f"pyDVL, the same model in scikit-learn: {count} coalitions in {seconds:.1f} s")
@@ -151,11 +151,11 @@ def values():
     seconds, exact = best(lambda: shapley(small, 10))
     print(f"anml, exact: all {exact.evaluations} coalitions of 10 in {seconds:.3f} s")
     for budget in (500, 900):
-        found = shapley_by_regression(small, 10, n_evaluations=budget)
-        off = np.abs(found.value - exact.value)
-        most = 100 * off.max() / exact.value.sum()
+        result = shapley_by_regression(small, 10, n_evaluations=budget)
+        off = np.abs(result.value - exact.value)
+        limit = 100 * off.max() / exact.value.sum()
         length = 100 * np.linalg.norm(off) / np.linalg.norm(exact.value)
-        print(f"  {found.evaluations} coalitions: off by {most:.2f}% of the total, {length:.2f}% in length")
+        print(f"  {result.evaluations} coalitions: off by {limit:.2f}% of the total, {length:.2f}% in length")
 
 
 def _pydvl(case, model):

@@ -36,24 +36,24 @@ HELD: dict[str, dict[str, Any]] = {
 
 def decided(case: Case, held: dict[str, Any]) -> Any:
     """The likeliest class of every item, with some settings held."""
-    seen, choose = case.seen, model.candidate_hyperparameters
+    inputs, choose = case.seen, model.candidate_hyperparameters
 
     def tried(params: Params) -> list[Params]:
         left = [one for one in choose(params) if all(getattr(one, name) == held[name] for name in held)]
         return left if len(left) > 1 else []
 
-    share = np.bincount(seen.y, minlength=seen.classes) + 1.0
-    log_p = np.tile(np.log(share / share.sum()), (len(seen.y), 1))
-    rows = make_label_data(log_p, seen.y, SideInformation(codes=seen.who, items=seen.item))
+    share = np.bincount(inputs.y, minlength=inputs.classes) + 1.0
+    log_p = np.tile(np.log(share / share.sum()), (len(inputs.y), 1))
+    rows = make_label_data(log_p, inputs.y, SideInformation(codes=inputs.who, items=inputs.item))
     table = fit.InMemoryTable(rows)
     model.candidate_hyperparameters = tried
     try:
         start = replace(fit.initial_params(table, "classes", 1.0, 2.5), **held)
-        found = fit.run_em({"one": start}, table, fit.MAX_ITERATIONS)["one"]
+        result = fit.run_em({"one": start}, table, fit.MAX_ITERATIONS)["one"]
     finally:
         model.candidate_hyperparameters = choose
     return pool_posteriors_by_item(
-        fit.with_posteriors(found, rows, table.found["one"]).truth, seen.item
+        fit.with_posteriors(result, rows, table.found["one"]).truth, inputs.item
     ).argmax(axis=1)
 
 
@@ -71,18 +71,20 @@ def beside_dawid_skene(name: str) -> None:
         print(f"  {label:<26} {ours.mean():.1%}; right alone: {mine}, they: {rest} (sign test p = {p:.2f})")
 
 
-def mistaken(name: str, most: int = 3) -> None:
+def mistaken(name: str, limit: int = 3) -> None:
     """Print the most frequent errors of the consensus."""
     case = load_crowd(name)
     right = right_of(case)
-    found = pool_posteriors_by_item(run_assessment(case.seen).belief.truth, case.seen.item).argmax(axis=1)
+    result = pool_posteriors_by_item(run_assessment(case.seen).belief.truth, case.seen.item).argmax(axis=1)
     table = np.zeros((case.seen.classes, case.seen.classes), dtype=np.int64)
-    np.add.at(table, (right, found), 1)
+    np.add.at(table, (right, result), 1)
     off = table * (1 - np.eye(len(table), dtype=np.int64))
-    print(f"{name}: {np.mean(found == right):.1%} of {len(right)} are right")
-    for place in np.argsort(-off, axis=None)[:most]:
-        truth, said = np.unravel_index(place, off.shape)
-        print(f"  {off[truth, said]} of {table[truth].sum()} of class {truth} are taken for class {said}")
+    print(f"{name}: {np.mean(result == right):.1%} of {len(right)} are right")
+    for place in np.argsort(-off, axis=None)[:limit]:
+        truth, message = np.unravel_index(place, off.shape)
+        print(
+            f"  {off[truth, message]} of {table[truth].sum()} of class {truth} are taken for class {message}"
+        )
 
 
 if __name__ == "__main__":

@@ -34,8 +34,10 @@ def main() -> None:
     print(f"| epochs of the scoring model ({seeds} seeds) | {' | '.join(SETS)} |")
     print("| --- | " + "--- | " * len(SETS))
     for name, epochs in LENGTHS.items():
-        found = [np.mean([precision(load, epochs, seed) for seed in range(seeds)]) for load in SETS.values()]
-        print(f"| {name} | " + " | ".join(f"{share:.3f}" for share in found) + " |", flush=True)
+        results = [
+            np.mean([precision(load, epochs, seed) for seed in range(seeds)]) for load in SETS.values()
+        ]
+        print(f"| {name} | " + " | ".join(f"{share:.3f}" for share in results) + " |", flush=True)
 
 
 if __name__ == "__main__":

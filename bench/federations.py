@@ -39,8 +39,8 @@ def load(name, seed, rows):
         return train_test_split(x / 16, y, test_size=0.3, stratify=y, random_state=seed)
     with np.load(Path(os.environ["ANML_DATA"]) / "cifar10n.npz") as archive:
         held = dict(archive)
-    some = np.random.default_rng(seed).permutation(len(held["clean_label"]))[:rows]
-    x, y = held["X_train"][some] * held["scale"], held["clean_label"][some].astype(np.int64)
+    subset = np.random.default_rng(seed).permutation(len(held["clean_label"]))[:rows]
+    x, y = held["X_train"][subset] * held["scale"], held["clean_label"][subset].astype(np.int64)
     spread = x.std(axis=0) + 1e-9
     return (
         x / spread,
@@ -50,22 +50,22 @@ def load(name, seed, rows):
     )
 
 
-def deal(y, clients, alpha, rng, least=4):
+def deal(y, clients, alpha, rng, minimum=4):
     """Assign rows to clients; drawn again until every client has at least `least`."""
     for _ in range(1_000):
-        who = np.zeros(len(y), dtype=np.int64)
+        contributor = np.zeros(len(y), dtype=np.int64)
         for kind in np.unique(y):
             rows = rng.permutation(np.flatnonzero(y == kind))
             ends = np.round(np.cumsum(rng.dirichlet(np.full(clients, alpha))) * len(rows)).astype(int)
-            who[rows] = np.repeat(np.arange(clients), np.diff(ends, prepend=0))
-        short = np.flatnonzero(np.bincount(who, minlength=clients) < least)
+            contributor[rows] = np.repeat(np.arange(clients), np.diff(ends, prepend=0))
+        short = np.flatnonzero(np.bincount(contributor, minlength=clients) < minimum)
         if len(short) <= clients // 4:
             break
     # Whoever is left with next to nothing gets a few rows of whoever has most.
     for client in short:
-        rich = np.bincount(who, minlength=clients).argmax()
-        who[rng.choice(np.flatnonzero(who == rich), least, replace=False)] = client
-    return who
+        rich = np.bincount(contributor, minlength=clients).argmax()
+        contributor[rng.choice(np.flatnonzero(contributor == rich), minimum, replace=False)] = client
+    return contributor
 
 
 def rule_of(rule, f, names, counts, model):
@@ -92,17 +92,17 @@ def rule_of(rule, f, names, counts, model):
 def train(data, clients, alpha, attack, rule, rounds, seed, rows):
     x, x_test, y, y_test = load(data, seed, rows)
     rng = np.random.default_rng([seed, clients, int(100 * alpha)])
-    who = deal(y, clients, alpha, rng)
+    contributor = deal(y, clients, alpha, rng)
     f = int(SHARE * clients) if attack != "none" else 0
     bad = np.isin(np.arange(clients), rng.permutation(clients)[: int(SHARE * clients)]) & (attack != "none")
     if attack == "flip":
-        y = np.where(bad[who], (y + 1) % 10, y)
+        y = np.where(bad[contributor], (y + 1) % 10, y)
     shape = LayerWidths(x.shape[1], (64,), 10)
-    held = Clients.of(x, y, who, shape)
+    held = Clients.of(x, y, contributor, shape)
     names = [f"client-{i}" for i in range(clients)]
-    told = f if attack != "none" else int(SHARE * clients)
+    known = f if attack != "none" else int(SHARE * clients)
     model, federation = initialise(shape, [seed]).flat[0], Federation(random_state=seed)
-    chosen = rule_of(rule, told, names, held.counts(), model)
+    chosen = rule_of(rule, known, names, held.counts(), model)
     for number in range(1, rounds + 1):
         seeds = [1_000 * number + client for client in range(clients)]
         updates = held.updates(model, seeds, LocalTraining(epochs=2, lr=5e-3))
@@ -145,32 +145,32 @@ def main():
     )
     given = parser.parse_args()
     torch.set_num_threads(1)
-    found, began = [], time.time()
+    result, began = [], time.time()
     cells = itertools.product(given.data, given.clients, given.alphas, given.attacks)
-    for which in cells:
+    for attacked in cells:
         runs = itertools.product(given.rules, range(given.seeds))
-        mine = [cell(*which, *run, given.rounds, given.rows) for run in runs]
-        found += mine
-        print(*which, line(mine), f"{time.time() - began:.0f} s", flush=True)
+        mine = [cell(*attacked, *run, given.rounds, given.rows) for run in runs]
+        result += mine
+        print(*attacked, line(mine), f"{time.time() - began:.0f} s", flush=True)
         if given.out is not None:
-            keep(found, given.out, {"rounds": given.rounds, "rows": given.rows, "seeds": given.seeds})
+            keep(result, given.out, {"rounds": given.rounds, "rows": given.rows, "seeds": given.seeds})
     if given.add is not None:
-        found = added(found, given.add / "rows.json")
-        write_rows(found, given.add / "rows.json")
-    table(found)
+        result = added(result, given.add / "rows.json")
+        write_rows(result, given.add / "rows.json")
+    table(result)
 
 
-def added(found, path):
+def added(result, path):
     """Rows with those of a file that they do not replace, in one order."""
     rows = json.loads(path.read_text()) if path.is_file() else []
-    every = {tuple(row[name] for name in CELL): row for row in [*rows, *found]}
+    every = {tuple(row[name] for name in CELL): row for row in [*rows, *result]}
     return [every[key] for key in sorted(every)]
 
 
-def keep(found, folder, settings):
+def keep(result, folder, settings):
     """Write what is there so far."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_rows(found, folder / "rows.json")
+    write_rows(result, folder / "rows.json")
     (folder / "run.json").write_text(json.dumps({**settings, "share": SHARE}, indent=2) + "\n")
 
 
@@ -181,27 +181,27 @@ def write_rows(rows, path):
 
 def line(rows):
     """Accuracy by rule, and who was left out."""
-    said = []
+    messages = []
     for rule in dict.fromkeys(row["rule"] for row in rows):
-        said.append(f"{rule} {np.mean([row['accuracy'] for row in rows if row['rule'] == rule]):.3f}")
+        messages.append(f"{rule} {np.mean([row['accuracy'] for row in rows if row['rule'] == rule]):.3f}")
     for kind in ("honest", "bad"):
         out = [row[f"left_out_{kind}"] for row in rows if row.get(f"left_out_{kind}") is not None]
         if out:
-            said.append(f"{kind} left out {np.mean(out):.2f}")
-    return " ".join(said)
+            messages.append(f"{kind} left out {np.mean(out):.2f}")
+    return " ".join(messages)
 
 
-def table(found):
+def table(result):
     """By data, clients and attack; then how far ours is from the best other rule, cell by cell."""
-    for which in dict.fromkeys((row["data"], row["clients"], row["attack"]) for row in found):
-        mine = [row for row in found if (row["data"], row["clients"], row["attack"]) == which]
-        print("mean over Dirichlet:", *which, line(mine), flush=True)
-    told = [row for row in found if row["attack"] != "none"]
+    for attacked in dict.fromkeys((row["data"], row["clients"], row["attack"]) for row in result):
+        mine = [row for row in result if (row["data"], row["clients"], row["attack"]) == attacked]
+        print("mean over Dirichlet:", *attacked, line(mine), flush=True)
+    known = [row for row in result if row["attack"] != "none"]
     behind, without = [], []
-    for where in dict.fromkeys(tuple(row[name] for name in CELL[:4]) for row in found):
+    for where in dict.fromkeys(tuple(row[name] for name in CELL[:4]) for row in result):
         means = {}
-        for rule in dict.fromkeys(row["rule"] for row in found):
-            same = [r["accuracy"] for r in found if (*(r[n] for n in CELL[:4]), r["rule"]) == (*where, rule)]
+        for rule in dict.fromkeys(row["rule"] for row in result):
+            same = [r["accuracy"] for r in result if (*(r[n] for n in CELL[:4]), r["rule"]) == (*where, rule)]
             means[rule] = np.mean(same) if same else np.nan
         ours = means.pop("anml", np.nan)
         means = {rule: value for rule, value in means.items() if not np.isnan(value)}
@@ -211,8 +211,8 @@ def table(found):
         )
     if without:
         print(f"without an attack, ours less FedAvg: worst cell {np.min(without):+.3f}")
-    if told:
-        print("under attack, mean over the grid:", line(told))
+    if known:
+        print("under attack, mean over the grid:", line(known))
         print(f"under attack, ours less the best other of each cell: {np.mean(behind):+.3f}")
 
 

@@ -32,8 +32,8 @@ def table_of(name: str, rng: np.random.Generator) -> tuple[Floats, Ints, int]:
         classes, y = np.unique(tweets.y_test, return_inverse=True)
         return tweets.x_test, y, len(classes)
     data = load_dataset(name)
-    some = rng.permutation(len(data.y))[:ROWS]
-    return data.x[some], data.y[some], data.classes
+    subset = rng.permutation(len(data.y))[:ROWS]
+    return data.x[subset], data.y[subset], data.classes
 
 
 def _symmetric(x: Floats, y: Ints, classes: int, count: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -72,9 +72,9 @@ ONE_OF_TEN = "one of ten"
 
 def by_one_of_ten(y: Ints, classes: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Labels of ten contributors, and who gave each."""
-    who = rng.integers(0, 10, len(y))
-    wrong = (who == 0) & (rng.random(len(y)) < 0.9)
-    return np.where(wrong, (y + rng.integers(1, classes, len(y))) % classes, y), who
+    contributor = rng.integers(0, 10, len(y))
+    wrong = (contributor == 0) & (rng.random(len(y)) < 0.9)
+    return np.where(wrong, (y + rng.integers(1, classes, len(y))) % classes, y), contributor
 
 
 def spoilt(x: Floats, y: Ints, classes: int, noise: str, rng: np.random.Generator) -> tuple[Ints, Bools]:
@@ -91,18 +91,18 @@ def by_cleanlab(x: Floats, y: Ints, classes: int, seed: int) -> Floats:
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import cross_val_predict
 
-    found = cross_val_predict(RandomForestClassifier(100, random_state=seed), x, y, method="predict_proba")
+    result = cross_val_predict(RandomForestClassifier(100, random_state=seed), x, y, method="predict_proba")
     p = np.zeros((len(y), classes))
-    p[:, np.unique(y)] = found
+    p[:, np.unique(y)] = result
     return np.asarray(get_label_quality_scores(y, p))
 
 
-def by_evidence(x: Floats, y: Ints, classes: int, seed: int, who: Ints | None = None) -> Floats:
+def by_evidence(x: Floats, y: Ints, classes: int, seed: int, contributor: Ints | None = None) -> Floats:
     """The probability that each label is right."""
     spread = x.std(axis=0)
     z = (x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
     return estimate_labels(
-        LabelModelInput(z, y, classes, SideInformation(who), None, PredictorTraining(), seed)
+        LabelModelInput(z, y, classes, SideInformation(contributor), None, PredictorTraining(), seed)
     )[0].p_correct
 
 
@@ -115,14 +115,14 @@ def main(tables: list[str]) -> None:
         for noise in (*NOISE, ONE_OF_TEN):
             rng = np.random.default_rng(0)
             x, y, classes = table_of(name, rng)
-            who = None
+            contributor = None
             if noise == ONE_OF_TEN:
-                labels, who = by_one_of_ten(y, classes, rng)
+                labels, contributor = by_one_of_ten(y, classes, rng)
                 wrong = labels != y
             else:
                 labels, wrong = spoilt(x, y, classes, noise, rng)
             figures, seconds = [], []
-            for find in (partial(by_evidence, who=who), by_cleanlab):
+            for find in (partial(by_evidence, who=contributor), by_cleanlab):
                 start = time.process_time()
                 with limit_threads(1):
                     quality = find(x, labels, classes, 0)

@@ -31,14 +31,14 @@ def factors(n: int) -> Factors:
 
 
 def timed(work: Callable[[], object], times: int = 2) -> float:
-    found = []
+    results = []
     for _ in range(times):
         torch.cuda.synchronize()
         start = time.perf_counter()
         work()
         torch.cuda.synchronize()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        results.append(time.perf_counter() - start)
+    return min(results)
 
 
 def products_alone(given: Factors, side: int = 8_192) -> None:
@@ -59,13 +59,13 @@ def with_torch(given: Factors) -> np.ndarray:
 
 def exactly(given: Factors, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Scores and nearest ten of some rows in double precision."""
-    some = _double(given.take(rows))
+    subset = _double(given.take(rows))
     best = torch.full((len(rows), 10), torch.inf, dtype=torch.float64, device="cuda")
     where = torch.zeros(len(rows), 10, dtype=torch.int64, device="cuda")
-    norms = some.norms()
+    norms = subset.norms()
     for start in range(0, len(given), 65_536):
         others = _double(given.take(slice(start, start + 65_536)))
-        tile = norms[:, None] + others.norms() - 2 * some.products(others)
+        tile = norms[:, None] + others.norms() - 2 * subset.products(others)
         own = torch.arange(start, start + tile.shape[1], device="cuda")
         tile.masked_fill_(rows[:, None] == own, torch.inf)
         both = torch.cat([best, tile], 1)
@@ -82,15 +82,15 @@ def _double(given: Factors) -> Factors:
 
 def neighbours_found(given: Factors, rows: torch.Tensor, right: torch.Tensor) -> float:
     """Share of the ten nearest that products of the present precision find, too."""
-    some, norms = given.take(rows), given.norms()
+    subset, norms = given.take(rows), given.norms()
     tiles = []
     for start in range(0, len(given), 65_536):
         part = slice(start, start + 65_536)
-        tiles.append(norms[rows][:, None] + norms[part] - 2 * some.products(given.take(part)))
+        tiles.append(norms[rows][:, None] + norms[part] - 2 * subset.products(given.take(part)))
     whole = torch.cat(tiles, 1)
     whole[torch.arange(len(rows)), rows] = torch.inf
-    found = whole.topk(10, largest=False).indices
-    return float((found[:, :, None] == right[:, None, :]).any(2).float().mean())
+    result = whole.topk(10, largest=False).indices
+    return float((result[:, :, None] == right[:, None, :]).any(2).float().mean())
 
 
 def error(scores: np.ndarray, rows: torch.Tensor, exact: torch.Tensor) -> str:
@@ -116,8 +116,10 @@ def measure(n: int) -> None:
                   f"peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)  # fmt: skip
         except Exception:
             traceback.print_exc()
-        found = neighbours_found(given, rows, right)
-        print(f"n = {n:>7,} {name}: {found:.4f} of the ten nearest are those of double precision", flush=True)
+        result = neighbours_found(given, rows, right)
+        print(
+            f"n = {n:>7,} {name}: {result:.4f} of the ten nearest are those of double precision", flush=True
+        )
     torch.backends.cuda.matmul.allow_tf32 = False
 
 

@@ -39,8 +39,8 @@ def drawn(n, rng):
     pixels = np.empty((n, 3, SIDE, SIDE), dtype=np.uint8)
     down, right = np.mgrid[:SIDE, :SIDE]
     for start in range(0, n, 5_000):
-        some = slice(start, start + 5_000)
-        m = len(kind[some])
+        subset = slice(start, start + 5_000)
+        m = len(kind[subset])
         half = rng.uniform(5.5, 11, (m, 1, 1))
         x, y = (rng.uniform(half + 1, SIDE - half - 1) for _ in range(2))
         across, along = np.abs(right - x), np.abs(down - y)
@@ -52,27 +52,31 @@ def drawn(n, rng):
             (along <= half) & (across <= (down - y + half) / 2),
             (np.minimum(across, along) <= thin) & (np.maximum(across, along) <= half),
             (far <= half) & (far >= half - np.maximum(1.5, thin)),
-        ])[kind[some], np.arange(m)]  # fmt: skip
+        ])[kind[subset], np.arange(m)]  # fmt: skip
         ground, ink = rng.integers(0, 110, (m, 3, 1, 1)), rng.integers(130, 256, (m, 3, 1, 1))
         flat = np.where(inside[:, None], ink, ground) + rng.normal(0, 18, (m, 3, SIDE, SIDE))
-        pixels[some] = np.clip(flat, 0, 255)
+        pixels[subset] = np.clip(flat, 0, 255)
     return pixels, kind
 
 
 def labelled(truth, classes, rng):
     """Labels of fifty people: five are wrong nine times in ten, the others once in twenty."""
-    who = rng.integers(0, PEOPLE, len(truth))
-    wrong = rng.uniform(size=len(truth)) < np.where(who < PEOPLE // 10, 0.9, 0.05)
-    return who, wrong, np.where(wrong, (truth + rng.integers(1, classes, len(truth))) % classes, truth)
+    contributor = rng.integers(0, PEOPLE, len(truth))
+    wrong = rng.uniform(size=len(truth)) < np.where(contributor < PEOPLE // 10, 0.9, 0.05)
+    return (
+        contributor,
+        wrong,
+        np.where(wrong, (truth + rng.integers(1, classes, len(truth))) % classes, truth),
+    )
 
 
 def timed(what, work):
     start = time.perf_counter()
-    found = work()
+    result = work()
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     print(f"  {what}: {time.perf_counter() - start:.1f} s", flush=True)
-    return found
+    return result
 
 
 def epoch(module, x, y, batch=64):
@@ -84,17 +88,17 @@ def epoch(module, x, y, batch=64):
         optimiser.step()
 
 
-def said_of(found, wrong, who, liars):
+def said_of(result, wrong, contributor, liars):
     """Wrong labels found, and people by verdict."""
-    kept = found.weighting.kept
-    print(f"  AUROC of wrong labels {roc_auc_score(wrong, -found.belief.p_correct):.4f}; of what is kept "
+    kept = result.weighting.kept
+    print(f"  AUROC of wrong labels {roc_auc_score(wrong, -result.belief.p_correct):.4f}; of what is kept "
           f"{100 * wrong[kept].mean():.2f}% wrong (of all {100 * wrong.mean():.2f}%), of right ones "
           f"{100 * kept[~wrong].mean():.2f}% kept", flush=True)  # fmt: skip
-    names = np.asarray(as_codes("contributor", who, len(who))[1]).astype(int)
-    verdicts = np.asarray(found.belief.contributors.verdict)
-    for kind, which in (("liars", np.isin(names, liars)), ("others", ~np.isin(names, liars))):
-        if which.any():
-            counts = dict(zip(*np.unique(verdicts[which], return_counts=True), strict=True))
+    names = np.asarray(as_codes("contributor", contributor, len(contributor))[1]).astype(int)
+    verdicts = np.asarray(result.belief.contributors.verdict)
+    for kind, attacked in (("liars", np.isin(names, liars)), ("others", ~np.isin(names, liars))):
+        if attacked.any():
+            counts = dict(zip(*np.unique(verdicts[attacked], return_counts=True), strict=True))
             print(f"  {kind} by verdict: { {str(k): int(v) for k, v in counts.items()} }", flush=True)
 
 
@@ -115,7 +119,7 @@ def pictures(count, device):
     print(f"{count:,} drawn pictures of 3 x {SIDE} x {SIDE}, {PEOPLE} people", flush=True)
     rng = np.random.default_rng(0)
     pixels, truth = timed("drawing", lambda: drawn(count, rng))
-    who, wrong, y = labelled(truth, SHAPES, rng)
+    contributor, wrong, y = labelled(truth, SHAPES, rng)
     torch.manual_seed(0)
     module = small_network(SHAPES).to(device)
     x = torch.as_tensor(pixels).to(device).float().sub_(128).div_(64)
@@ -126,8 +130,8 @@ def pictures(count, device):
         "held-out predictions by three networks", lambda: cnn_predictions(pixels, y, SHAPES, None, 0)
     )
     print(f"  their accuracy {np.mean(held_out.argmax(1) == truth):.4f}", flush=True)
-    found = timed("audit", lambda: training.audited(features, y, who, SHAPES, held_out))
-    said_of(found, wrong, who, np.arange(PEOPLE // 10))
+    result = timed("audit", lambda: training.audited(features, y, contributor, SHAPES, held_out))
+    said_of(result, wrong, contributor, np.arange(PEOPLE // 10))
 
 
 def cifar10n(count, device):
@@ -137,8 +141,8 @@ def cifar10n(count, device):
                 for name, each in archive.items()}  # fmt: skip
     sets = ("aggre_label", "random_label1", "random_label2", "random_label3", "worse_label")
     truth = data["clean_label"].astype(np.int64)
-    who = np.random.default_rng(0).integers(0, len(sets), len(truth))
-    y = np.stack([data[name] for name in sets]).astype(np.int64)[who, np.arange(len(truth))]
+    contributor = np.random.default_rng(0).integers(0, len(sets), len(truth))
+    y = np.stack([data[name] for name in sets]).astype(np.int64)[contributor, np.arange(len(truth))]
     # All features by one factor: the components come in the order of what they explain.
     factor = data["scale"].astype(np.float64) / (data["X_train"] * data["scale"]).std()
     features, fresh = data["X_train"] * factor, data["X_test"] * factor
@@ -148,10 +152,10 @@ def cifar10n(count, device):
     module = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).to(device)
     x = torch.as_tensor(features, dtype=torch.float32, device=device)
     q_of(module, x, torch.as_tensor(y, device=device), wrong, device)
-    found = timed("audit", lambda: training.audited(features, y, who, 10))
-    said_of(found, wrong, who, [])
+    result = timed("audit", lambda: training.audited(features, y, contributor, 10))
+    said_of(result, wrong, contributor, [])
     fresh = torch.as_tensor(fresh, dtype=torch.float32)
-    for name, weights in (("plain", None), ("audit first", found.weighting.sample_weight()),
+    for name, weights in (("plain", None), ("audit first", result.weighting.sample_weight()),
                           ("oracle", (~wrong).astype(float))):  # fmt: skip
         right = training.accuracy(
             training.fit(lambda: nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)), 1e-3,
@@ -171,7 +175,7 @@ def features(counts, device, wide=256, classes=10, styles=5):
         x = torch.as_tensor(centres[style], dtype=torch.float32, device=device)
         x += torch.randn(x.shape, device=device, generator=torch.Generator(device).manual_seed(0))
         truth = style % classes
-        who, wrong, y = labelled(truth, classes, rng)
+        contributor, wrong, y = labelled(truth, classes, rng)
         given = torch.as_tensor(y, device=device)
 
         def make():
@@ -183,10 +187,10 @@ def features(counts, device, wide=256, classes=10, styles=5):
                          lambda m=make, x=x, y=given: three_networks(m, x, y))  # fmt: skip
         print(f"  their accuracy {np.mean(held_out.argmax(1) == truth):.4f}", flush=True)
         nothing = np.zeros((count, 0))
-        found = timed(
-            "audit", lambda y=y, w=who, p=held_out, n=nothing: training.audited(n, y, w, classes, p)
+        result = timed(
+            "audit", lambda y=y, w=contributor, p=held_out, n=nothing: training.audited(n, y, w, classes, p)
         )
-        said_of(found, wrong, who, np.arange(PEOPLE // 10))
+        said_of(result, wrong, contributor, np.arange(PEOPLE // 10))
 
 
 def three_networks(make, x, y):
@@ -199,22 +203,22 @@ def three_networks(make, x, y):
             epoch(module, x[learn], y[learn], 1_024)
         with torch.no_grad():
             out.append(torch.softmax(module(x[part == held]).double(), dim=1).cpu().numpy())
-    found = np.empty((len(x), out[0].shape[1]))
+    result = np.empty((len(x), out[0].shape[1]))
     for held, p in enumerate(out):
-        found[held::3] = p
-    return found
+        result[held::3] = p
+    return result
 
 
 def jobs(seeds, only):
     """Longest first."""
-    found = [("training", task, epochs, schedule, seed)
+    results = [("training", task, epochs, schedule, seed)
              for epochs in (12, 6, 3) for task in ("text", "pictures")
              for schedule in ("constant", "linear") for seed in range(seeds)]  # fmt: skip
     for clients, data in ((100, "cifar10n"), (10, "cifar10n"), (100, "digits"), (10, "digits")):
-        found += [("federations", data, clients, alpha, attack, rule, seed)
+        results += [("federations", data, clients, alpha, attack, rule, seed)
                   for seed in range(seeds) for alpha in (0.1, 0.2, 0.5)
                   for attack in federations.ATTACKS for rule in federations.RULES]  # fmt: skip
-    return [job for job in found if only in (None, "cores", job[0])]
+    return [job for job in results if only in (None, "cores", job[0])]
 
 
 def done(job, ends, rounds, rows):
@@ -222,13 +226,13 @@ def done(job, ends, rounds, rows):
     if time.time() > ends:
         return None
     torch.set_num_threads(1)
-    which, *given = job
-    if which == "federations":
+    attacked, *given = job
+    if attacked == "federations":
         return federations.cell(*given, rounds, rows)
     training.quietly()
     task, epochs, schedule, seed = given
-    found = training.cell(task, epochs, schedule, seed)
-    return {"task": task, "epochs": epochs, "schedule": schedule, "seed": seed, **found}
+    result = training.cell(task, epochs, schedule, seed)
+    return {"task": task, "epochs": epochs, "schedule": schedule, "seed": seed, **result}
 
 
 def collected(running, out, settings):

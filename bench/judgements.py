@@ -20,11 +20,11 @@ def comparisons(count: int, people: int, rng: np.random.Generator) -> pl.DataFra
     """Four answers to a prompt, twenty comparisons of each prompt; the bad always take the first."""
     prompts = max(count // 20, 10)
     scores, prompt = rng.normal(0, 1.5, (prompts, 4)), rng.integers(0, prompts, count)
-    first, who = rng.integers(0, 4, count), rng.integers(0, people, count)
+    first, contributor = rng.integers(0, 4, count), rng.integers(0, people, count)
     second = (first + rng.integers(1, 4, count)) % 4
     p = 1 / (1 + np.exp(scores[prompt, second] - scores[prompt, first]))
-    took = (who < BAD * people) | (rng.random(count) < p)
-    names = {"prompt": prompt, "first": first, "second": second, "judge": who}
+    took = (contributor < BAD * people) | (rng.random(count) < p)
+    names = {"prompt": prompt, "first": first, "second": second, "judge": contributor}
     shown = {name: pl.format("{}", pl.Series(codes)) for name, codes in names.items()}
     return pl.select(**shown, choice=pl.Series(np.where(took, "first", "second")))
 
@@ -33,22 +33,24 @@ def spans(count: int, people: int, rng: np.random.Generator) -> pl.DataFrame:
     """Four places of three types in each document, by three people; the bad mark anywhere."""
     documents = count // 12
     shape = documents, 3, 4
-    who = rng.integers(0, people, (documents, 1)) + np.cumsum(rng.integers(1, people // 3, shape[:2]), axis=1)
-    who = np.broadcast_to((who % people)[:, :, None], shape).ravel()
+    contributor = rng.integers(0, people, (documents, 1)) + np.cumsum(
+        rng.integers(1, people // 3, shape[:2]), axis=1
+    )
+    contributor = np.broadcast_to((contributor % people)[:, :, None], shape).ravel()
     kind = np.broadcast_to(rng.integers(0, 3, (documents, 1, 4)), shape).ravel()
     start = np.broadcast_to(np.arange(4) * 30 + 5, shape).ravel()
     document = np.repeat(np.arange(documents), 12)
-    off, wrong, seen = rng.random((3, len(who))) < np.array([0.1, 0.07, 0.9])[:, None]
-    end, bad = start + 8 + kind, who < BAD * people
-    start = np.where(bad, rng.integers(0, 100, len(who)), start + off)
+    off, wrong, inputs = rng.random((3, len(contributor))) < np.array([0.1, 0.07, 0.9])[:, None]
+    end, bad = start + 8 + kind, contributor < BAD * people
+    start = np.where(bad, rng.integers(0, 100, len(contributor)), start + off)
     marks = {
         "document": pl.format("d{}", pl.Series(document)),
-        "annotator": pl.format("{}", pl.Series(who)),
+        "annotator": pl.format("{}", pl.Series(contributor)),
         "start": pl.Series(start),
         "end": pl.Series(np.where(bad, start + 10, end)),
         "type": pl.Series(np.array(["PER", "LOC", "ORG"])[(kind + wrong) % 3]),
     }
-    return pl.select(**marks).filter(pl.Series(seen))
+    return pl.select(**marks).filter(pl.Series(inputs))
 
 
 MADE = {"preference": (comparisons, ["--column", "group=prompt"]), "spans": (spans, [])}

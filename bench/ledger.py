@@ -62,18 +62,18 @@ def bench_log(folder: Path, entries: int = 20_000, commits: int = 200) -> dict[s
             )
 
     def check():
-        found = verify(ledger)
-        assert found.problems == []
-        seen.append(found.entries)
+        result = verify(ledger)
+        assert result.problems == []
+        calls.append(result.entries)
 
-    seen: list[int] = []
+    calls: list[int] = []
     bulk = timed(lambda: settle.approve_settlement(ledger, draft.id, "bob"))
     each, verified = waited(single), timed(check)
     ledger.close()
     return {
         "entries_per_second_in_one_transaction": entries / bulk,
         "entries_per_second_one_commit_each": commits / each,
-        "entries_per_second_verified": seen[0] / verified,
+        "entries_per_second_verified": calls[0] / verified,
     }
 
 
@@ -115,8 +115,10 @@ def write_big_run(folder: Path, rows: int, contributors: int, *, one_each: bool 
     import polars as pl
 
     draw = np.random.default_rng(0)
-    who = np.arange(rows) if one_each else draw.integers(0, contributors, rows)
-    frame = pl.DataFrame({"row": np.arange(rows), "who": who, **{name: draw.random(rows) for name in "qvrt"}})
+    contributor = np.arange(rows) if one_each else draw.integers(0, contributors, rows)
+    frame = pl.DataFrame(
+        {"row": np.arange(rows), "who": contributor, **{name: draw.random(rows) for name in "qvrt"}}
+    )
     frame = frame.with_columns(
         pl.format("worker-{}", "who").alias("contributor"),
         pl.Series("item", np.arange(rows)).cast(pl.String),
@@ -180,15 +182,15 @@ def bench(rows: int = 1_000_000, contributors: int = 10_000) -> dict[str, float]
     """All figures, by name."""
     with tempfile.TemporaryDirectory(prefix="anml-bench-") as name:
         folder = Path(name)
-        found = bench_log(folder) | bench_signatures(folder)
+        result = bench_log(folder) | bench_signatures(folder)
         write_big_run(folder / "run", rows, contributors)
         done = subprocess.run(
             [sys.executable, __file__, "--settle", str(folder)], check=True, capture_output=True, text=True
         )
-        found |= json.loads(done.stdout)
+        result |= json.loads(done.stdout)
         write_big_run(folder / "many", 100_000, 50_000, one_each=False)
-        found |= draft_many(folder)
-    return found | {"settlement_rows": rows, "settlement_contributors": contributors}
+        result |= draft_many(folder)
+    return result | {"settlement_rows": rows, "settlement_contributors": contributors}
 
 
 def main() -> int:
@@ -201,15 +203,15 @@ def main() -> int:
     if options.settle:
         print(json.dumps(settle_big_run(options.settle)))
         return 0
-    found = bench(options.rows, options.contributors)
+    result = bench(options.rows, options.contributors)
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(result, indent=2))
     else:
-        for name, value in found.items():
+        for name, value in result.items():
             print(f"{name:<42} {value:,.2f}")
-    slow = found["settlement_total_seconds"] > LIMIT_SECONDS
-    slow |= found["draft_of_50000_contributors_cpu_seconds"] > LIMIT_SECONDS
-    large = found["settlement_peak_gib"] > LIMIT_GIB
+    slow = result["settlement_total_seconds"] > LIMIT_SECONDS
+    slow |= result["draft_of_50000_contributors_cpu_seconds"] > LIMIT_SECONDS
+    large = result["settlement_peak_gib"] > LIMIT_GIB
     return 1 if slow or large else 0
 
 

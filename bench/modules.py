@@ -61,15 +61,15 @@ def train(module: nn.Module, x: torch.Tensor, y: torch.Tensor, epochs: int) -> f
     loader = DataLoader(
         TensorDataset(x, y), batch_size=64, shuffle=True, generator=torch.Generator().manual_seed(0)
     )
-    found = []
+    results = []
     for _ in range(epochs):
         start = time.perf_counter()
         for inputs, targets in loader:
             optimiser.zero_grad()
             nn.functional.cross_entropy(module(inputs), targets).backward()
             optimiser.step()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        results.append(time.perf_counter() - start)
+    return min(results)
 
 
 def nearest(module: nn.Module, x: torch.Tensor, y: torch.Tensor, **settings: object) -> torch.Tensor:
@@ -105,10 +105,10 @@ def fidelity(make, exact_bytes: int) -> list[tuple[str, float, float, float, flo
     return rows
 
 
-def alone(which: str, how: str, streamed: bool) -> None:
+def alone(attacked: str, how: str, streamed: bool) -> None:
     """In a process of its own: seconds in epochs, and peak memory above what torch takes by itself."""
     x, y, _ = pictures(IMAGES)
-    module = {"network": network, "deep": deep}[which]()
+    module = {"network": network, "deep": deep}[attacked]()
     with limit_threads(0):
         epoch = train(module, x, y, 2)
         start = time.perf_counter()
@@ -119,9 +119,9 @@ def alone(which: str, how: str, streamed: bool) -> None:
     print(f"{seconds / epoch:.2f} {peak:.2f} {epoch:.2f}")
 
 
-def measured(which: str, how: str, streamed: bool = True) -> tuple[float, float, float]:
+def measured(attacked: str, how: str, streamed: bool = True) -> tuple[float, float, float]:
     """Run `alone` in a process and return its figures: epochs, GiB, seconds per epoch."""
-    command = [sys.executable, __file__, which, how, str(int(streamed))]
+    command = [sys.executable, __file__, attacked, how, str(int(streamed))]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     first, second, third = done.stdout.split()
     return float(first), float(second), float(third)
@@ -134,9 +134,9 @@ def row(what: str, figure: str, target: str, met: bool) -> bool:
 
 def main() -> bool:
     met = True
-    for which, said in (("network", "two convolutions"), ("deep", "four convolutions")):
-        epochs, peak, _ = measured(which, "auto")
-        met &= row(f"q of a CNN, 545,000 parameters, {said}, 2,000 images",
+    for attacked, message in (("network", "two convolutions"), ("deep", "four convolutions")):
+        epochs, peak, _ = measured(attacked, "auto")
+        met &= row(f"q of a CNN, 545,000 parameters, {message}, 2,000 images",
                    f"{epochs:.1f} epochs, {peak:.2f} GiB", "6 epochs, 2 GiB",
                    epochs <= 6 and peak < 2)  # fmt: skip
     with limit_threads(0):

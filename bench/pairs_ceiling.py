@@ -35,7 +35,7 @@ def evidence(clean, choice, ties, count):
 
     The last column is somebody with one answer, whichever that is.
     """
-    found, params = np.zeros((count, len(MADE) + 1)), clean.params
+    result, params = np.zeros((count, len(MADE) + 1)), clean.params
     no_tie = np.log((1 - ties) / 2)
     for batch in clean.batches:
         given, used = choice[batch.rows], batch.used
@@ -56,15 +56,15 @@ def evidence(clean, choice, ties, count):
             constant_answer_log_likelihood(given, used, ties > 0),
         )
         for at, values in enumerate(columns):
-            np.add.at(found[:, at], batch.owner, values)
-    return found
+            np.add.at(result[:, at], batch.owner, values)
+    return result
 
 
-def accused_by(found, made, enough):
+def accused_by(result, made, enough):
     """Return the annotators flagged by a test that uses the number of annotators of each kind."""
     count = [(enough & np.isin(made, ["", "copies"])).sum(), *((made == kind).sum() for kind in MADE[1:])]
     shares = np.log(np.maximum(count, 0.5) / enough.sum())
-    p = special.softmax(found + shares, axis=1)
+    p = special.softmax(result + shares, axis=1)
     return bayesian_fdr_set(p[:, [1, 3, 4]].sum(axis=1) * enough)
 
 
@@ -74,15 +74,15 @@ def main(trials):
         if name == "arguments":
             continue
         session = load_pairs(name)
-        seen = session.seen
-        clean = fit_pairs(*seen.x.T, seen.y, seen.contributor)
-        people, rows = len(clean.kinds), seen.rows
+        inputs = session.seen
+        clean = fit_pairs(*inputs.x.T, inputs.y, inputs.contributor)
+        people, rows = len(clean.kinds), inputs.rows
         for trial in range(trials):
             bad = with_bad_judges(session, random_stream(0, trial, "planted", name))
             words = estimate_preferences(*bad.seen.x.T, bad.seen.y, (0, 1, 2), bad.seen.contributor)[1].words
-            planted_as, choice = bad.seen.of_person(bad.truth.group)[:people], bad.seen.y[: len(seen.y)]
+            planted_as, choice = bad.seen.of_person(bad.truth.group)[:people], bad.seen.y[: len(inputs.y)]
             made = np.char.partition(planted_as, ",")[:, 0]
-            known = evidence(clean, choice, float((seen.y == TIE).mean()), people)
+            known = evidence(clean, choice, float((inputs.y == TIE).mean()), people)
             enough = rows >= MIN_ROWS_TO_FLAG
             by = {
                 "anml": np.isin(words[:people], FLAGGED),
@@ -94,9 +94,9 @@ def main(trials):
                 "the worse": planted_as == INFORMED_REVERSED,
                 "honest": enough & (made == ""),
             }
-            for kind, who in kinds.items():
+            for kind, contributors in kinds.items():
                 for low, high in BINS:
-                    here = who & (rows >= low) & (rows <= high)
+                    here = contributors & (rows >= low) & (rows <= high)
                     total[kind, low, "all"] += here.sum()
                     for test, accused in by.items():
                         total[kind, low, test] += (here & accused).sum()

@@ -32,10 +32,10 @@ def table(n: int) -> tuple[Floats, Ints, SampleInfo, Bools]:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, CLASSES, n)
     x = (rng.normal(size=(n, COLUMNS)) + 1.5 * np.eye(CLASSES, COLUMNS)[truth]).astype(np.float32)
-    who = rng.integers(0, 10 * max(1, n // 1_000), n)
-    wrong = who % 10 == 0
+    contributors = rng.integers(0, 10 * max(1, n // 1_000), n)
+    wrong = contributors % 10 == 0
     labels = np.where(wrong, (truth + rng.integers(1, CLASSES, n)) % CLASSES, truth)
-    return x, labels, SampleInfo(contributor=who, verification=rng.uniform(0.2, 0.9, n)), wrong
+    return x, labels, SampleInfo(contributor=contributors, verification=rng.uniform(0.2, 0.9, n)), wrong
 
 
 def evidence(x: Floats, y: Ints, known: SampleInfo) -> Assessment:
@@ -46,19 +46,19 @@ def evidence(x: Floats, y: Ints, known: SampleInfo) -> Assessment:
 def plain_training(x: Floats, y: Ints) -> float:
     """Seconds of a plain training; every epoch costs the same, so that some are timed."""
     n = len(y)
-    some = max(1, min(50, 2_000_000 // n))
+    subset = max(1, min(50, 2_000_000 // n))
     networks = initialise(LayerWidths(COLUMNS, (64, 32), CLASSES), [0])
     data = TrainingData.shared(torch.as_tensor(x), torch.as_tensor(y), torch.ones(1, n))
     with limit_threads(1):
         train(networks, data, "classification", [0], epochs=1)
         start = time.perf_counter()
-        train(networks, data, "classification", [0], epochs=some)
-    return (time.perf_counter() - start) / some * EPOCHS
+        train(networks, data, "classification", [0], epochs=subset)
+    return (time.perf_counter() - start) / subset * EPOCHS
 
 
 def gigabytes(key: str) -> float:
-    found = re.search(key + r":\s+(\d+)", Path("/proc/self/status").read_text())
-    return int(found[1]) / 2**20 if found else float("nan")
+    result = re.search(key + r":\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(result[1]) / 2**20 if result else float("nan")
 
 
 def one(n: int) -> None:

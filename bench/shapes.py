@@ -33,7 +33,7 @@ OF_RATERS = {"lenient": "lenient", "severe": "severe", "narrow": "narrow part of
 def spans(seed: int) -> None:
     """People who mark names."""
     folder, rng = Path(os.environ["ANML_DATA"]), np.random.default_rng(seed)
-    marks, seen = (pl.read_csv(folder / f"spans_ner{part}.csv.gz") for part in ("", "_seen"))
+    marks, inputs = (pl.read_csv(folder / f"spans_ner{part}.csv.gz") for part in ("", "_seen"))
     gold = pl.read_csv(folder / "spans_ner_gold.csv.gz").select(*PLACE, "type").unique()
     size = marks.join(gold, on=[*PLACE, "type"], how="semi").group_by("contributor").len("right")
     size = size.join(marks.group_by("contributor").len(), on="contributor")
@@ -44,17 +44,17 @@ def spans(seed: int) -> None:
     parts += [_marked(part.drop("made"), made, rng) for (made,), part in marks.group_by("made") if made]
     begun = time.process_time()
     with_seen = Path(os.environ.get("TMPDIR", "/tmp")) / f"anml_seen_{seed}.csv"
-    seen.write_csv(with_seen)
-    found = anml.audit(pl.concat(parts), task=anml.tasks.Spans(assignments=with_seen))
+    inputs.write_csv(with_seen)
+    result = anml.audit(pl.concat(parts), task=anml.tasks.Spans(assignments=with_seen))
     seconds = time.process_time() - begun
     with_seen.unlink()
-    kept = found._result.structured.tables["spans"]
+    kept = result._result.structured.tables["spans"]
     right = kept.join(gold, on=[*PLACE, "type"], how="semi").height
     print(f"spans {seed}: strict F1 {2 * right / (kept.height + gold.height):.3f}, {seconds:.1f} s")
     truly = dict(
         size.with_columns(pl.col("right") / pl.col("len")).select("contributor", "right").iter_rows()
     )
-    _said(found.contributors, {w: bad.get(w, "honest" if truly[w] >= 0.4 else "poor") for w in truly}, NAMED)
+    _said(result.contributors, {w: bad.get(w, "honest" if truly[w] >= 0.4 else "poor") for w in truly}, NAMED)
 
 
 def _marked(marks: pl.DataFrame, made: str, rng: np.random.Generator) -> pl.DataFrame:
@@ -102,8 +102,8 @@ def texts(seed: int) -> None:
             right += [(len(text) + len(before), len(text) + len(before) + len(name), kind)] if name else []
             text += f"{before}{name}{after} " if name else " ".join(rng.choice(FILL, 5)) + " "
         gold |= {(document, *span) for span in right}
-        for who in rng.choice([*made], 4, replace=False):
-            saw.append((document, who))
+        for annotator in rng.choice([*made], 4, replace=False):
+            saw.append((document, annotator))
             for start, end, kind in right:
                 other = str(rng.choice([*CONTEXTS]))
                 span = {
@@ -111,17 +111,17 @@ def texts(seed: int) -> None:
                     "nothing": None,
                     "shifted": (start + 3, end + 3, kind),
                     "swapped": (start, end, "LOC"),
-                }.get(made[who], (start, end, other if rng.random() < 0.12 else kind))
-                if span and (made[who] or rng.random() > 0.3):
-                    rows.append((document, who, span[0], span[1] or span[0] + 7, span[2], text))
+                }.get(made[annotator], (start, end, other if rng.random() < 0.12 else kind))
+                if span and (made[annotator] or rng.random() > 0.3):
+                    rows.append((document, annotator, span[0], span[1] or span[0] + 7, span[2], text))
     frame = pl.DataFrame(rows, schema=[*PLACE[:1], "annotator", *PLACE[1:], "type", "text"], orient="row")
     with_seen = Path(os.environ.get("TMPDIR", "/tmp")) / f"anml_texts_{seed}.csv"
     pl.DataFrame(saw, schema=["document", "annotator"], orient="row").write_csv(with_seen)
     for words, table in (("positions", frame.drop("text")), ("words", frame)):
-        found = anml.audit(table, contributor="annotator", task=anml.tasks.Spans(assignments=with_seen))
-        ours = set(found._result.structured.tables["spans"].select(*PLACE, "type").rows())
+        result = anml.audit(table, contributor="annotator", task=anml.tasks.Spans(assignments=with_seen))
+        ours = set(result._result.structured.tables["spans"].select(*PLACE, "type").rows())
         print(f"texts {seed}, by {words}: strict F1 {2 * len(ours & gold) / (len(ours) + len(gold)):.3f}")
-        _said(found.contributors, {who: kind or "honest" for who, kind in made.items()}, NAMED)
+        _said(result.contributors, {annotator: kind or "honest" for annotator, kind in made.items()}, NAMED)
     with_seen.unlink()
 
 
@@ -133,20 +133,20 @@ def grades(seed: int) -> None:
     truth = rng.integers(0, 5, items)
     rows = []
     for item in range(items):
-        for who in rng.choice(len(made), each, replace=False):
+        for annotator in rng.choice(len(made), each, replace=False):
             felt = truth[item] + rng.normal(0, 0.6)
             felt = {
                 "lenient": felt + 1.2, "severe": felt - 1.2, "narrow": 2 + 0.4 * (felt - 2),
                 "coin": rng.uniform(-0.5, 4.5), "middle": 2.0,
-            }.get(made[who], felt)  # fmt: skip
-            rows.append((f"i{item}", f"{made[who]} {who}", int(np.clip(np.rint(felt), 0, 4)) + 1))
+            }.get(made[annotator], felt)  # fmt: skip
+            rows.append((f"i{item}", f"{made[annotator]} {annotator}", int(np.clip(np.rint(felt), 0, 4)) + 1))
     frame = pl.DataFrame(rows, schema=["item", "rater", "stars"], orient="row")
     begun = time.process_time()
-    found = anml.audit(frame, label="stars", contributor="rater", task="ordinal")
+    result = anml.audit(frame, label="stars", contributor="rater", task="ordinal")
     seconds = time.process_time() - begun
-    table = found._result.structured.tables["ordinal"].with_columns(
+    table = result._result.structured.tables["ordinal"].with_columns(
         truth=pl.Series(
-            [int(truth[int(name[1:])]) + 1 for name in found._result.structured.tables["ordinal"]["item"]]
+            [int(truth[int(name[1:])]) + 1 for name in result._result.structured.tables["ordinal"]["item"]]
         )
     )
     off = table.select((pl.col("grade").cast(pl.Int64) - pl.col("truth")).abs().mean()).item()
@@ -159,7 +159,7 @@ def grades(seed: int) -> None:
         f"grades {seed}: off by {off:.3f} (median {plain:.3f}), intervals hold "
         f"{table.select(inside.mean()).item():.0%}, {seconds:.1f} s"
     )
-    _said(found.contributors, {w: w.split()[0] for w in found.contributors["contributor"]}, OF_RATERS)
+    _said(result.contributors, {w: w.split()[0] for w in result.contributors["contributor"]}, OF_RATERS)
 
 
 def tags(seed: int) -> None:
@@ -168,35 +168,38 @@ def tags(seed: int) -> None:
     truth = rng.random((300, 6)) < np.array([0.5, 0.4, 0.3, 0.2, 0.15, 0.1])
     names, rows = np.array(["art", "war", "law", "sea", "sky", "tea"]), []
     for item, has in enumerate(truth):
-        for who in rng.choice(15, 3, replace=False):
+        for annotator in rng.choice(15, 3, replace=False):
             wrong = rng.random(6) < np.where(has, 0.25, 0.08)
-            ticked = rng.random(6) < 0.3 if who < 2 else has ^ wrong
-            rows.append((f"i{item}", f"{'coin' if who < 2 else 'honest'} {who}", names[ticked].tolist()))
+            ticked = rng.random(6) < 0.3 if annotator < 2 else has ^ wrong
+            rows.append(
+                (f"i{item}", f"{'coin' if annotator < 2 else 'honest'} {annotator}", names[ticked].tolist())
+            )
     frame = pl.DataFrame(rows, schema=["item", "person", "tags"], orient="row")
     begun = time.process_time()
-    found = anml.audit(frame, label="tags", contributor="person", task="tags")
+    result = anml.audit(frame, label="tags", contributor="person", task="tags")
     seconds = time.process_time() - begun
-    table = found._result.structured.tables["tags"]
+    table = result._result.structured.tables["tags"]
     ours = {
         (row["item"], tag) for row in table.iter_rows(named=True) for tag in row["tags"].split(";") if tag
     }
     votes = Counter((item, tag) for item, _, ticked in rows for tag in ticked)
     right = {(f"i{item}", str(names[tag])) for item, tag in zip(*np.nonzero(truth), strict=True)}
-    most = {pair for pair, count in votes.items() if count > 1}
-    score = [2 * len(right & each) / (len(right) + len(each)) for each in (ours, most)]
+    limit = {pair for pair, count in votes.items() if count > 1}
+    score = [2 * len(right & each) / (len(right) + len(each)) for each in (ours, limit)]
     print(f"tags {seed}: F1 {score[0]:.3f} (majority {score[1]:.3f}), {seconds:.1f} s")
-    _said(found.contributors, {w: w.split()[0] for w in found.contributors["contributor"]}, {})
+    _said(result.contributors, {w: w.split()[0] for w in result.contributors["contributor"]}, {})
 
 
 def _said(people: pl.DataFrame, made: dict[str, str], named: dict[str, str]) -> None:
     """Print the verdicts of each kind of contributor."""
     for kind in dict.fromkeys(made.values()):
-        some = people.filter(pl.col("contributor").replace_strict(made, default="") == kind)
-        words = ", ".join(f"{word} {count}" for word, count in Counter(some["verdict"]).most_common())
-        accused = some["verdict"].is_in(FLAGGED).sum()
-        told = some["notes"].str.contains(named[kind]).sum() if kind in named else None
+        subset = people.filter(pl.col("contributor").replace_strict(made, default="") == kind)
+        words = ", ".join(f"{word} {count}" for word, count in Counter(subset["verdict"]).most_common())
+        accused = subset["verdict"].is_in(FLAGGED).sum()
+        known = subset["notes"].str.contains(named[kind]).sum() if kind in named else None
         print(
-            f"  {kind} ({some.height}): accused {accused}; {words}", "" if told is None else f"; named {told}"
+            f"  {kind} ({subset.height}): accused {accused}; {words}",
+            "" if known is None else f"; named {known}",
         )
 
 

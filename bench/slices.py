@@ -33,15 +33,15 @@ def make(folder: Path, rows: int, people: int, items: int, credentials: bool) ->
     for at, start in enumerate(range(0, rows, PER_FILE)):
         n = min(PER_FILE, rows - start)
         item = (np.arange(start, start + n) * 7_919) % max(rows // items, 1)
-        z, who = (item * 2_654_435_761 >> 7) % 5, rng.integers(0, people, n)
+        z, contributor = (item * 2_654_435_761 >> 7) % 5, rng.integers(0, people, n)
         noise = rng.normal(size=(n, 20))
         if items > 1:
             noise = np.stack([np.random.default_rng(int(one)).normal(size=20) for one in item])
         x = (centres[z] + noise).astype(np.float32)
         y = np.where(rng.uniform(size=n) < 0.02, rng.integers(0, 5, n), z)
-        y = np.where(bad[who] & (rng.uniform(size=n) < 0.9), (z + rng.integers(1, 5, n)) % 5, y)
+        y = np.where(bad[contributor] & (rng.uniform(size=n) < 0.9), (z + rng.integers(1, 5, n)) % 5, y)
         columns = {f"x{i:02d}": x[:, i] for i in range(20)}
-        labels = {"label": [f"c{v}" for v in y], "contributor": [f"p{v:06d}" for v in who]}
+        labels = {"label": [f"c{v}" for v in y], "contributor": [f"p{v:06d}" for v in contributor]}
         if items > 1:
             labels["item"] = [f"t{v}" for v in item]
         if credentials:
@@ -61,12 +61,12 @@ def family(pid: int) -> list[int]:
             except OSError:
                 continue
             parents.setdefault(parent, []).append(int(entry.name))
-    found, waiting = [], [pid]
+    result, waiting = [], [pid]
     while waiting:
         one = waiting.pop()
-        found.append(one)
+        result.append(one)
         waiting += parents.get(one, [])
-    return found
+    return result
 
 
 def memory(pids: list[int]) -> float:
@@ -165,8 +165,8 @@ def to_the_end(folder: Path, run: Path) -> None:
         "ledger", "init", "--origin", "books", "--by", "ada", "--appeals", "x@example.org", "--single-person"
     )
     sid = json.loads(anml("settle", str(run), *terms, "--json"))["settlement"]
-    seen = json.loads(anml("settle", "--approve", sid, "--by", "ada", "--json", code=3))["digest"]
-    anml("settle", "--approve", sid, "--by", "ada", "--yes", seen)
+    inputs = json.loads(anml("settle", "--approve", sid, "--by", "ada", "--json", code=3))["digest"]
+    anml("settle", "--approve", sid, "--by", "ada", "--yes", inputs)
     anml("statement", sid, "--out", str(folder / "statements"), "--by", "ada")
 
 
@@ -174,7 +174,7 @@ def report(rows: int, seconds: float, peak: float, out: Path, data: Path, bad: n
     people = pl.read_csv(out / "contributors.csv")
     accused = people.filter(pl.col("verdict").is_in(["no better than guessing", "contradicts the others"]))
     liars = {f"p{at:06d}" for at in np.flatnonzero(bad)}
-    found = set(accused["contributor"])
+    results = set(accused["contributor"])
     p = (
         pl.scan_parquet(out / "samples")
         .select("row", "p_correct")
@@ -185,7 +185,7 @@ def report(rows: int, seconds: float, peak: float, out: Path, data: Path, bad: n
     right = np.concatenate([np.load(path) for path in sorted(data.glob("right-*.npy"))])
     kept = p >= 0.5
     print(f"{rows:,} rows: {seconds:.0f} s, {seconds / rows * 1e6:.1f} s per million, {peak:.2f} GiB; "
-          f"{len(found & liars)} of {len(liars)} liars accused, {len(found - liars)} others; "
+          f"{len(results & liars)} of {len(liars)} liars accused, {len(results - liars)} others; "
           f"{right[kept].mean():.2%} of kept labels are right, "
           f"{(~kept)[~right].mean():.1%} of wrong ones left out", flush=True)  # fmt: skip
 

@@ -32,9 +32,9 @@ def sentences(n, rng):
     """Twelve words of 300; four of them come from thirty that go with the class more often than not."""
     y = rng.integers(0, CLASSES, n)
     ids = rng.integers(CLASSES * 30 + 2, 302, (n, 12))
-    told = np.where(rng.uniform(size=(n, 4)) < 0.8, y[:, None], rng.integers(0, CLASSES, (n, 4)))
+    known = np.where(rng.uniform(size=(n, 4)) < 0.8, y[:, None], rng.integers(0, CLASSES, (n, 4)))
     places = np.argsort(rng.uniform(size=(n, 12)), axis=1)[:, :4]
-    ids[np.arange(n)[:, None], places] = 2 + 30 * told + rng.integers(0, 30, (n, 4))
+    ids[np.arange(n)[:, None], places] = 2 + 30 * known + rng.integers(0, 30, (n, 4))
     counts = np.zeros((n, 302))
     np.add.at(counts, (np.arange(n)[:, None], ids), 1.0)
     return torch.as_tensor(ids), y, counts
@@ -78,8 +78,8 @@ TASKS = {"text": (sentences, bert, 2e-3), "pictures": (pictures, network, 2e-3)}
 
 
 def logits(module, x):
-    found = module(x)
-    return getattr(found, "logits", found)
+    result = module(x)
+    return getattr(result, "logits", result)
 
 
 def fit(make, rate, x, y, epochs, schedule, seed, weights=None):
@@ -111,9 +111,9 @@ def accuracy(module, x, y):
         return float((logits(module, x).argmax(1).numpy() == y).mean())
 
 
-def audited(features, y, who, classes, predictions=None):
+def audited(features, y, contributors, classes, predictions=None):
     """Audit features, labels and contributors."""
-    known = SampleInfo(contributor=who, predictions=predictions)
+    known = SampleInfo(contributor=contributors, predictions=predictions)
     policy = SamplePolicy(recipe_of("evidence"), PROFILES["default"], Decay(0.0), ColdStart(0.0, 0))
     return assess(features, y, "classification", classes, known, policy)
 
@@ -121,13 +121,13 @@ def audited(features, y, who, classes, predictions=None):
 def held_out(make, rate, x, y, weights, seed):
     """Class probabilities of each row by networks that did not see it, trained by weights."""
     fold = assign_folds(y, None, FOLDS, np.random.default_rng(seed))
-    found = np.zeros((len(y), CLASSES))
+    result = np.zeros((len(y), CLASSES))
     for held in range(FOLDS):
         learn, asked = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         module = fit(make, rate, x[learn], y[learn], EPOCHS, "linear", seed, weights=weights[learn])
         with torch.no_grad():
-            found[asked] = torch.softmax(logits(module, x[asked]), dim=1).numpy()
-    return found
+            result[asked] = torch.softmax(logits(module, x[asked]), dim=1).numpy()
+    return result
 
 
 def cell(task, epochs, schedule, seed, rows=3_000):
@@ -136,23 +136,24 @@ def cell(task, epochs, schedule, seed, rows=3_000):
     rng = np.random.default_rng(seed)
     x, truth, features = draw(rows, rng)
     fresh, right, _ = draw(2_000, rng)
-    who = rng.integers(0, PEOPLE, rows)
-    wrong = (who < LIARS) & (rng.uniform(size=rows) < 0.9)
+    contributor = rng.integers(0, PEOPLE, rows)
+    wrong = (contributor < LIARS) & (rng.uniform(size=rows) < 0.9)
     y = np.where(wrong, (truth + 1) % CLASSES, truth)
     weights = {"plain": None, "oracle": np.where(wrong, 0.0, 1.0),
-               "audit first": audited(features, y, who, CLASSES).weighting.sample_weight()}  # fmt: skip
+               "audit first": audited(features, y, contributor, CLASSES).weighting.sample_weight(),
+               }  # fmt: skip
     predicted = held_out(make, rate, x, y, weights["audit first"], seed)
-    weights["audit twice"] = audited(features, y, who, CLASSES, predicted).weighting.sample_weight()
+    weights["audit twice"] = audited(features, y, contributor, CLASSES, predicted).weighting.sample_weight()
     given = (make, rate, x, y, epochs, schedule, seed)
     return {way: accuracy(fit(*given, weights=w), fresh, right) for way, w in weights.items()}
 
 
-def table(found):
+def table(result):
     """Print mean and standard error over seeds, and the difference from the oracle."""
     for task, epochs, schedule in dict.fromkeys(
-        (row["task"], row["epochs"], row["schedule"]) for row in found
+        (row["task"], row["epochs"], row["schedule"]) for row in result
     ):
-        rows = [r for r in found if (r["task"], r["epochs"], r["schedule"]) == (task, epochs, schedule)]
+        rows = [r for r in result if (r["task"], r["epochs"], r["schedule"]) == (task, epochs, schedule)]
         line = f"{task:<9} {epochs:>3} {schedule:<9}"
         for way in WAYS:
             got = np.array([row[way] for row in rows])
@@ -177,9 +178,9 @@ def main():
     for seed in range(given.seeds):
         for epochs in given.epochs:
             for schedule in given.schedules:
-                found = cell(given.task, epochs, schedule, seed, given.rows)
-                rows.append({"task": given.task, "epochs": epochs, "schedule": schedule, **found})
-                shown = {way: round(value, 3) for way, value in found.items()}
+                result = cell(given.task, epochs, schedule, seed, given.rows)
+                rows.append({"task": given.task, "epochs": epochs, "schedule": schedule, **result})
+                shown = {way: round(value, 3) for way, value in result.items()}
                 print(seed, epochs, schedule, shown, flush=True)
     table(rows)
 

@@ -19,7 +19,7 @@ OFF = ColdStart(contributions=0)
 
 
 def run_assessment(
-    seen: MethodInput,
+    inputs: MethodInput,
     *,
     recipe: str | Recipe = "evidence",
     decay: float = 0.0,
@@ -27,8 +27,8 @@ def run_assessment(
     **more: Any,
 ) -> Assessment:
     """Assess rows as estimators and audit do, with whatever `more` is known of them."""
-    policy = SamplePolicy(recipe_of(recipe), PROFILES["default"], Decay(decay), floor, seen.seed % 2**31)
-    return assess(seen.x, seen.y, seen.task, seen.classes, seen.known(**more), policy)
+    policy = SamplePolicy(recipe_of(recipe), PROFILES["default"], Decay(decay), floor, inputs.seed % 2**31)
+    return assess(inputs.x, inputs.y, inputs.task, inputs.classes, inputs.known(**more), policy)
 
 
 # What is believed of cases, by what a method sees of them, and how many are remembered.
@@ -36,20 +36,20 @@ _BELIEVED: dict[str, LabelEstimates] = {}
 REMEMBERED = 256
 
 
-def label_estimates(seen: MethodInput, decay: float) -> LabelEstimates:
+def label_estimates(inputs: MethodInput, decay: float) -> LabelEstimates:
     """Estimate the labels of a case; results are cached by case."""
-    name = digest(*(getattr(seen, part) for part in seen.BY_ROW), seen.seed, decay)
+    name = digest(*(getattr(inputs, part) for part in inputs.BY_ROW), inputs.seed, decay)
     if name not in _BELIEVED:
         if len(_BELIEVED) >= REMEMBERED:
             _BELIEVED.clear()
-        _BELIEVED[name] = run_assessment(seen, decay=decay).belief
+        _BELIEVED[name] = run_assessment(inputs, decay=decay).belief
     return _BELIEVED[name]
 
 
 def run_trial(at: TrialContext, methods: list[str]) -> Found:
     """LabelEstimates against truth in bins."""
     case = make_case(at.setting, at.trial, at.experiment.seed)
-    found = calibration_measures(label_estimates(case.seen, at.setting.decay).p_correct, case.right)
+    result = calibration_measures(label_estimates(case.seen, at.setting.decay).p_correct, case.right)
     # The other recipes make no claim about labels.
     claim = [method for method in methods if at.experiment.methods[method].combine == "evidence"]
-    return [(method, found) for method in claim]
+    return [(method, result) for method in claim]

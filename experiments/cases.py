@@ -19,10 +19,10 @@ from experiments.spec import Setting, random_stream
 
 def digest(*parts: Any) -> str:
     """The same text for the same arrays and values."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for part in parts:
-        found.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
-    return found.hexdigest()
+        result.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return result.hexdigest()
 
 
 def make_case(setting: Setting, trial: int, seed: int) -> Case:

@@ -44,7 +44,7 @@ def cell_name(experiment: Experiment, setting: Setting, method: str) -> str:
 
 def version_of(experiment: Experiment) -> str:
     """The release that makes rows today, and the algorithms in it that have changed what they give."""
-    found = {
+    results = {
         f", {named} {number}"
         for _, setting in experiment.conditions()
         for method in experiment.compared
@@ -54,7 +54,7 @@ def version_of(experiment: Experiment) -> str:
         release = version("attribution-native-ml")
     except PackageNotFoundError:
         release = "from source"
-    return f"anml {release}{''.join(sorted(found))}"
+    return f"anml {release}{''.join(sorted(results))}"
 
 
 def cells_of(experiment: Experiment, dataset: str | None = None) -> Iterator[tuple[str, Key, Setting, str]]:
@@ -69,11 +69,11 @@ def missing_cells(
     experiment: Experiment, dataset: str, cells: Collection[str] | None
 ) -> dict[Key, tuple[Setting, list[str]]]:
     """Conditions on one data set, and the methods to run in each: all, or those of some `cells`."""
-    found: dict[Key, tuple[Setting, list[str]]] = {}
+    result: dict[Key, tuple[Setting, list[str]]] = {}
     for cell, key, setting, method in cells_of(experiment, dataset):
         if cells is None or cell in cells:
-            found.setdefault(key, (setting, []))[1].append(method)
-    return found
+            result.setdefault(key, (setting, []))[1].append(method)
+    return result
 
 
 def _versions(experiment: Experiment, setting: Setting, method: str) -> list[tuple[str, str, int]]:
@@ -86,8 +86,8 @@ def _versions(experiment: Experiment, setting: Setting, method: str) -> list[tup
         "peer": method if recipe is None else "",
     }
     numbers = ((kind, name, VERSIONS[kind], f"{name}, {experiment.kind}") for kind, name in named.items())
-    found = [(kind, name, each.get(here, each.get(name, 1))) for kind, name, each, here in numbers]
-    return [each for each in found if each[2] != 1]
+    results = [(kind, name, each.get(here, each.get(name, 1))) for kind, name, each, here in numbers]
+    return [each for each in results if each[2] != 1]
 
 
 def _differs(thing: Any, plain: Any) -> dict[str, Any]:

@@ -105,18 +105,18 @@ def evaluate_claim(claim: Mapping[str, Any], results: Results) -> dict[str, Any]
     `asks` is the required region, `limit` its source.
     """
     [form] = [name for name in claim if name in REGIONS]
-    found: list[tuple[str, str]] = []
+    entries: list[tuple[str, str]] = []
     for place in _places(claim, results):
         verdict, detail = _at(form, claim, results, place)
         label = ", ".join(str(place[axis]) for axis in claim.get("over", {}))
-        found.append((verdict, f"{label}: {detail}" if label else detail))
+        entries.append((verdict, f"{label}: {detail}" if label else detail))
     enough = results.count >= LEAST_TRIALS
     # What fails is said first, then what is inconclusive.
-    said = "; ".join(detail for _, detail in sorted(found, key=lambda pair: VERDICTS.index(pair[0])))
+    message = "; ".join(detail for _, detail in sorted(entries, key=lambda pair: VERDICTS.index(pair[0])))
     return {
         "text": claim["text"],
-        "verdict": _first(verdict for verdict, _ in found) if enough else OPEN,
-        "detail": said if enough else f"{results.count} trials are too few to say; {said}",
+        "verdict": _first(verdict for verdict, _ in entries) if enough else OPEN,
+        "detail": message if enough else f"{results.count} trials are too few to say; {message}",
         "asks": _asks(form, claim),
         "limit": claim.get("limit", ""),
         "why": results.said(claim.get("why", "")),
@@ -127,9 +127,9 @@ def evaluate_claim(claim: Mapping[str, Any], results: Results) -> dict[str, Any]
 
 def _asks(form: str, claim: Mapping[str, Any]) -> str:
     """The region of a claim in words."""
-    region, said = REGIONS[form]
+    region, message = REGIONS[form]
     level = claim.get("p", LEVEL) if form == "better" else LEVEL
-    return said.format(*region(claim)) + (f", at 1 - {level:g}" if level != LEVEL else "")
+    return message.format(*region(claim)) + (f", at 1 - {level:g}" if level != LEVEL else "")
 
 
 def _first(verdicts: Iterable[str]) -> str:
@@ -144,20 +144,20 @@ def _at(form: str, claim: Mapping[str, Any], results: Results, at: Place) -> tup
         one = interval(results.value(terms[0], at), level)
         return _verdict(one, *region), _shown(one, results.in_percent(terms[0]))
     values = [results.value(term, at) for term in terms]
-    found = [interval(a - b, level) for a, b in itertools.pairwise(values)]
+    entries = [interval(a - b, level) for a, b in itertools.pairwise(values)]
     means = [round(float(value[0]), DIGITS) for value in values]
     sign = "%" if results.in_percent(terms[0]) else ""
     # The sign between two figures is the true one, whatever the claim asks for.
-    said = f"{means[0]:.4g}{sign}" + "".join(
+    message = f"{means[0]:.4g}{sign}" + "".join(
         f" {'<' if a < b else '>' if a > b else '='} {b:.4g}{sign}" for a, b in itertools.pairwise(means)
     )
-    ends = ", ".join(_shown(each) for each in found)
-    return _first(_verdict(each, *region) for each in found), f"{said}, difference {ends}"
+    ends = ", ".join(_shown(each) for each in entries)
+    return _first(_verdict(each, *region) for each in entries), f"{message}, difference {ends}"
 
 
-def _verdict(found: Estimate, low: float, high: float, ahead: str) -> str:
+def _verdict(result: Estimate, low: float, high: float, ahead: str) -> str:
     """Verdict on an interval that is to lie in a region, beyond which it is better on the side `ahead`."""
-    first, last = round(found.low, DIGITS), round(found.high, DIGITS)
+    first, last = round(result.low, DIGITS), round(result.high, DIGITS)
     if low <= first and last <= high:
         return HOLDS
     if last < low:
@@ -189,9 +189,9 @@ REGIONS: dict[str, tuple[Callable[[Mapping[str, Any]], tuple[float, float]], str
 DIFFERENCES = ("better", "no_worse", "equal")
 
 
-def _shown(found: Estimate, percent: bool = False) -> str:
-    point, low, high = (round(each, DIGITS) + 0.0 for each in found)
-    said = f"{point:.4g}{'%' if percent else ''}"
+def _shown(result: Estimate, percent: bool = False) -> str:
+    point, low, high = (round(each, DIGITS) + 0.0 for each in result)
+    message = f"{point:.4g}{'%' if percent else ''}"
     if np.isnan(low):
-        return f"{said}, interval unknown"
-    return said if low == high else f"{said} [{low:.4g}, {high:.4g}]"
+        return f"{message}, interval unknown"
+    return message if low == high else f"{message} [{low:.4g}, {high:.4g}]"

@@ -33,17 +33,19 @@ def load_crowd(name: str) -> Case:
     """Read a crowd from the folder of data sets; there are no features where they tell little."""
     if name in ("dogs", "companies"):
         frame = crowd_of(name)
-        label, truth, who, item = (frame[c].to_numpy() for c in ("label", "truth", "contributor", "item"))
+        label, truth, contributors, item = (
+            frame[c].to_numpy() for c in ("label", "truth", "contributor", "item")
+        )
         x = np.zeros((len(frame), 0))
     else:
         data = load_contributed(name, np.random.default_rng(0))
-        label, truth, who, item = data.seen.y, data.truth.y, data.seen.contributor, data.seen.item
+        label, truth, contributors, item = data.seen.y, data.truth.y, data.seen.contributor, data.seen.item
         # Words of a tweet tell little beside twenty labels, and cost much.
         x = data.seen.x if name == "music_genre" else np.zeros((len(label), 0))
     classes, codes = np.unique(np.concatenate([label, truth]).astype(str), return_inverse=True)
     items = as_codes("item", item, len(label))[0]
-    seen = MethodInput(x, codes[: len(label)], len(classes), who.astype(str), items)
-    return Case(seen, GroundTruth(y=codes[len(label) :]))
+    inputs = MethodInput(x, codes[: len(label)], len(classes), contributors.astype(str), items)
+    return Case(inputs, GroundTruth(y=codes[len(label) :]))
 
 
 def right_of(case: Case) -> Ints:
@@ -54,21 +56,21 @@ def right_of(case: Case) -> Ints:
 def of_evidence(case: Case, known: int = 0) -> Outcome:
     """Ours, with so many items whose truth is told."""
     item = case.seen.item
-    told = np.random.default_rng(case.seen.seed).permutation(int(item.max()) + 1)[:known]
-    truth = np.where(np.isin(item, told), case.truth.y, -1) if known else None
-    found = run_assessment(case.seen, truth=truth).belief
-    people = found.contributors
+    given = np.random.default_rng(case.seen.seed).permutation(int(item.max()) + 1)[:known]
+    truth = np.where(np.isin(item, given), case.truth.y, -1) if known else None
+    result = run_assessment(case.seen, truth=truth).belief
+    people = result.contributors
     assert people is not None
-    posterior, verdict = pool_posteriors_by_item(found.truth, item), np.array(people.verdict)
-    return Outcome(posterior=posterior, verdict=verdict, low=people.low, high=people.high, told=told)
+    posterior, verdict = pool_posteriors_by_item(result.truth, item), np.array(people.verdict)
+    return Outcome(posterior=posterior, verdict=verdict, low=people.low, high=people.high, told=given)
 
 
 def of_crowdkit(name: str, case: Case) -> Outcome:
     """An aggregation of crowd-kit."""
-    seen = case.seen
-    classes = tuple(map(str, range(seen.classes)))
+    inputs = case.seen
+    classes = tuple(map(str, range(inputs.classes)))
     return Outcome(
-        posterior=fit_crowdkit(name, Crowd("", seen.item, seen.who, seen.y, right_of(case), classes))
+        posterior=fit_crowdkit(name, Crowd("", inputs.item, inputs.who, inputs.y, right_of(case), classes))
     )
 
 
@@ -90,13 +92,13 @@ def run_trial(at: TrialContext, methods: list[str]) -> Found:
 
 def measures(case: Case, answer: Outcome) -> Measured:
     """Measure the accuracy of the consensus, and verdicts against true accuracy if there are any."""
-    found = of_items(answer, right_of(case))
+    result = of_items(answer, right_of(case))
     if answer.verdict is None or answer.low is None or answer.high is None:
-        return found
+        return result
     fine, bad, accuracy, rows = true_groups(case)
-    many, width = rows >= MIN_ROWS, answer.high - answer.low
+    large, width = rows >= MIN_ROWS, answer.high - answer.low
     covered = (accuracy >= answer.low) & (accuracy <= answer.high)
-    return found | {"cover": percent(covered[many]), "width": float(width[many].mean())} | count_verdicts(
+    return result | {"cover": percent(covered[large]), "width": float(width[large].mean())} | count_verdicts(
         answer.verdict, {
             "fine": (fine, VERDICTS), "fine_accused": (fine, FLAGGED), "fine_reliable": (fine, [RELIABLE]),
             "bad": (bad, VERDICTS), "bad_found": (bad, FLAGGED_OR_BELOW), "bad_reliable": (bad, [RELIABLE]),
@@ -108,14 +110,14 @@ def true_groups(case: Case) -> tuple[Bools, Bools, Floats, Ints]:
 
     Fine: kappa above 0.30 with 90% probability. Bad: kappa below 0.15 with 95%, with ten labels or more.
     """
-    seen, rows, right = case.seen, case.seen.rows, np.bincount(case.seen.who, case.right)
+    inputs, rows, right = case.seen, case.seen.rows, np.bincount(case.seen.who, case.right)
     items = right_of(case)
-    share = np.bincount(items, minlength=seen.classes) / len(items)
-    given = np.zeros((len(rows), seen.classes))
-    np.add.at(given, (seen.who, seen.y), 1.0)
+    share = np.bincount(items, minlength=inputs.classes) / len(items)
+    given = np.zeros((len(rows), inputs.classes))
+    np.add.at(given, (inputs.who, inputs.y), 1.0)
     guessed = given @ share / rows
     above, below = (guessed + limit * (1 - guessed) for limit in (0.30, 0.15))
     fine = stats.beta.sf(above, right + 1, rows - right + 1) > 0.9
     bad = stats.beta.cdf(below, right + 1, rows - right + 1) > 0.95
-    many = rows >= MIN_ROWS
-    return np.asarray(fine & many), np.asarray(bad & many), np.asarray(right / rows), rows
+    large = rows >= MIN_ROWS
+    return np.asarray(fine & large), np.asarray(bad & large), np.asarray(right / rows), rows

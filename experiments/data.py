@@ -79,10 +79,10 @@ def _income(frame: Any) -> np.ndarray[Any, Any]:
 def adult_categories() -> tuple[Dataset, Dataset]:
     """Training and test part of Adult with its categories alone, each value a column of 0 and 1."""
     parts = [_adult_part("train"), _adult_part("test")]
-    said = [part.select(pl.col(CATEGORIES).cast(pl.String).fill_null("?")).to_numpy() for part in parts]
-    columns = OneHotEncoder(sparse_output=False).fit(np.vstack(said))
+    messages = [part.select(pl.col(CATEGORIES).cast(pl.String).fill_null("?")).to_numpy() for part in parts]
+    columns = OneHotEncoder(sparse_output=False).fit(np.vstack(messages))
     train, test = (
-        Dataset(columns.transform(each), _income(part), 2) for each, part in zip(said, parts, strict=True)
+        Dataset(columns.transform(each), _income(part), 2) for each, part in zip(messages, parts, strict=True)
     )
     return train, test
 
@@ -160,8 +160,8 @@ def _weather_sentiment(rng: np.random.Generator) -> Case:
 
 def _joined(rows: pl.DataFrame, x: Floats, x_test: Floats, y_test: pl.Series) -> Case:
     label, contributor, truth = (_texts(rows[name]) for name in ("label", "contributor", "truth"))
-    seen = MethodInput(x, label, len(np.unique(label)), contributor, rows["item"].to_numpy())
-    return Case(seen, GroundTruth(x_test, _texts(y_test), truth))
+    inputs = MethodInput(x, label, len(np.unique(label)), contributor, rows["item"].to_numpy())
+    return Case(inputs, GroundTruth(x_test, _texts(y_test), truth))
 
 
 def _texts(values: Any) -> Array:
@@ -187,8 +187,8 @@ def _cifar10n(rng: np.random.Generator) -> Case:
     drawn = rng.integers(0, len(sets), len(truth))
     x, x_test = (data[part] * data["scale"].astype(np.float64) for part in ("X_train", "X_test"))
     best = sets[int((sets == truth).mean(axis=1).argmax())]
-    seen = MethodInput(x, sets[drawn, np.arange(len(truth))], 10, np.array(LABEL_SETS)[drawn])
-    return Case(seen, GroundTruth(x_test, data["y_test"].astype(np.int64), truth, best=best))
+    inputs = MethodInput(x, sets[drawn, np.arange(len(truth))], 10, np.array(LABEL_SETS)[drawn])
+    return Case(inputs, GroundTruth(x_test, data["y_test"].astype(np.int64), truth, best=best))
 
 
 def _heart_disease(hospital: str, rng: np.random.Generator) -> Case:

@@ -81,9 +81,9 @@ def _setting(experiment: Experiment, setting: Setting) -> None:
     one_of("profile", setting.profile, PROFILES)
     if kind.load is not load_dataset:  # real contributors and the bank's conditions are as they are
         return
-    for unfit, said in _incompatible(setting, setting.dataset in NUMERIC):
+    for unfit, message in _incompatible(setting, setting.dataset in NUMERIC):
         if unfit:
-            raise InputError(said)
+            raise InputError(message)
     if experiment.kind == "cited" and not setting.contributors:
         raise InputError("the kind 'cited' is about contributors, got 0")
     for name, recipe in experiment.methods.items():

@@ -127,7 +127,9 @@ class Results:
                         f"{operator} takes metrics of methods such as 'krum.error', got {repr_short(term)}"
                     )
             each = [self.trials(term, at) for term in terms]
-            return np.array([PAIRED_TESTS[operator](*(of[some] for of in each)) for some in self.weights > 0])
+            return np.array(
+                [PAIRED_TESTS[operator](*(total[subset] for total in each)) for subset in self.weights > 0]
+            )
         values = self._there(terms, at) if operator == "least" else [self.value(t, at) for t in terms]
         with np.errstate(divide="ignore", invalid="ignore"):
             return FORMS[operator](*values)
@@ -184,7 +186,7 @@ class Results:
 
     def said(self, sentence: str) -> str:
         """A sentence with its figures from the rows: `{krum.error@bad=0.5}` becomes the mean there."""
-        return FIGURE.sub(lambda found: f"{float(self.value(found[1], {})[0]):.3g}", sentence)
+        return FIGURE.sub(lambda result: f"{float(self.value(result[1], {})[0]):.3g}", sentence)
 
     def in_percent(self, expression: Any) -> bool:
         """True if the result of an expression is in percent."""
@@ -198,13 +200,13 @@ class Results:
 
     def _there(self, terms: Sequence[Any], at: Place) -> list[Floats]:
         """Values of the terms that have rows: not every method applies everywhere."""
-        found = []
+        results = []
         for term in terms:
             with suppress(NoRowsError):
-                found.append(self.value(term, at))
-        if not found:
+                results.append(self.value(term, at))
+        if not results:
             raise NoRowsError(f"{self.experiment.name} has no rows for any of {terms} at {dict(at)}")
-        return found
+        return results
 
     def _resolve(self, reference: str, at: Place) -> tuple[str, str, dict[str, str]]:
         method, metric, conditions = split(reference)
@@ -251,8 +253,8 @@ def interval(values: Floats, level: float = 0.05) -> Estimate:
 
 def _each_saving(a: Floats, b: Floats) -> float:
     """Mean over trials of each trial's own saving; trials in which b made no error are left out."""
-    some = b > 0
-    return float(np.mean(100 * (1 - a[some] / b[some]))) if some.any() else float("nan")
+    subset = b > 0
+    return float(np.mean(100 * (1 - a[subset] / b[subset]))) if subset.any() else float("nan")
 
 
 def _percent_of_gap(start: Floats, reached: Floats, goal: Floats) -> Floats:

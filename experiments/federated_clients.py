@@ -29,9 +29,11 @@ class Clients:
     shape: LayerWidths
 
     @classmethod
-    def of(cls, x: Floats, y: Array, who: Ints, shape: LayerWidths) -> "Clients":
+    def of(cls, x: Floats, y: Array, contributor: Ints, shape: LayerWidths) -> "Clients":
         """Deal rows out to their clients; `who` are codes from 0."""
-        holds = torch.as_tensor(who == np.arange(int(who.max()) + 1)[:, None], dtype=torch.float32)
+        holds = torch.as_tensor(
+            contributor == np.arange(int(contributor.max()) + 1)[:, None], dtype=torch.float32
+        )
         return cls(TrainingData.shared(*as_data(x, y), holds), shape)
 
     @property

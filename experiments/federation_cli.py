@@ -48,8 +48,8 @@ def _extra(done: Any, draft: Path, write_report: Any) -> None:
 
     write_report(done.report, draft)
     rows = [
-        {"round": found.number, "branch": found.gate.branch, **line._asdict()}
-        for found in done.federation.history
-        for line in found.lines
+        {"round": each.number, "branch": each.gate.branch, **line._asdict()}
+        for each in done.federation.history
+        for line in each.lines
     ]
     pl.DataFrame(rows).fill_nan(None).write_csv(draft / "rounds.csv")

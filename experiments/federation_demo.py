@@ -67,12 +67,12 @@ def demo_case(seed: int = 0, clients: int = CLIENTS, malicious: int = MALICIOUS)
     x, y = load_digits(return_X_y=True)
     x, x_test, y, y_test = train_test_split(x / 16, y, test_size=0.3, stratify=y, random_state=seed)
     rng = np.random.default_rng(seed)
-    who = rng.permutation(len(y)) % clients
+    contributor = rng.permutation(len(y)) % clients
     bad = np.arange(clients) >= clients - malicious
-    y = attacks.shift_to_next_class(y, bad[who], 10)
+    y = attacks.shift_to_next_class(y, bad[contributor], 10)
     honest = [f"clinic-{place + 1}" for place in range(clients - malicious)]
     return DemoFederation(
-        x, y, who, x_test, y_test, [*honest, *(f"farm-{i + 1}" for i in range(malicious))], bad
+        x, y, contributor, x_test, y_test, [*honest, *(f"farm-{i + 1}" for i in range(malicious))], bad
     )
 
 
@@ -128,7 +128,7 @@ def to_audit_result(
     federation: Federation, names: list[str], wrong: dict[str, Array], title: str, seed: int
 ) -> AuditResult:
     """The record of a federation in the shape of an audit: one row for each update that came in."""
-    lines = [(found.number, line) for found in federation.history for line in found.lines if line.q == line.q]
+    lines = [(each.number, line) for each in federation.history for line in each.lines if line.q == line.q]
     if not lines:
         raise InputError("no round had two usable updates; there is nothing to report")
     rows = len(lines)
@@ -202,13 +202,13 @@ def _client_verdicts(federation: Federation, known: list[str], honest: Array, co
 
 def _notes(federation: Federation) -> list[str]:
     """List the clients excluded from rounds for other reasons than the recipe."""
-    said = [
+    messages = [
         "rows are updates: one for each client and round; labels are not seen, and p_correct is the "
         "probability that the client was honest in that round, by its update alone"
     ]
-    return said + [
-        f"round {found.number}: {line.client} is not in it: {line.why}"
-        for found in federation.history
-        for line in found.lines
+    return messages + [
+        f"round {each.number}: {line.client} is not in it: {line.why}"
+        for each in federation.history
+        for line in each.lines
         if line.why and line.q != line.q
     ]

@@ -62,7 +62,7 @@ def number(low: float, high: float, *, open_low: bool = False) -> Check:
 a_number = number(-1e15, 1e15)
 
 
-def listed(of: Check, *, empty: bool = True) -> Check:
+def listed(total: Check, *, empty: bool = True) -> Check:
     """A list of values of one kind."""
 
     def check(name: str, value: Any) -> tuple[Any, ...]:
@@ -70,7 +70,7 @@ def listed(of: Check, *, empty: bool = True) -> Check:
             raise InputError(f"{name} must be a list, got {repr_short(value)}")
         if not value and not empty:
             raise InputError(f"{name} is an empty list; at least one value is needed")
-        return tuple(of(f"{name}[{place}]", each) for place, each in enumerate(value))
+        return tuple(total(f"{name}[{place}]", each) for place, each in enumerate(value))
 
     return check
 
@@ -99,9 +99,9 @@ def checked(default: Any, check: Check) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def checks(of: type) -> dict[str, Check]:
+def checks(total: type) -> dict[str, Check]:
     """Checks of the fields of a dataclass, by name."""
-    return {each.name: each.metadata["check"] for each in fields(of) if "check" in each.metadata}
+    return {each.name: each.metadata["check"] for each in fields(total) if "check" in each.metadata}
 
 
 def methods(given: Any) -> dict[str, Recipe]:

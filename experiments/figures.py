@@ -314,13 +314,13 @@ def _calibration(results: Results, folder: Path) -> Figure:
     figure, axes = _panels(len(parts), 4.2)
     for ax, (title, rows) in zip(axes, parts.items(), strict=True):
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--")
-        for colour, (name, some) in zip(
+        for colour, (name, subset) in zip(
             LINES, rows.partition_by("dataset", as_dict=True).items(), strict=False
         ):
-            found = from_columns(*some.iter_rows(named=True))
-            used = found.count > 0
-            label = f"{name[0]} ({found.error:.2f})"
-            ax.plot(found.mean_p[used], found.right[used], "o-", markersize=3, color=colour, label=label)
+            result = from_columns(*subset.iter_rows(named=True))
+            used = result.count > 0
+            label = f"{name[0]} ({result.error:.2f})"
+            ax.plot(result.mean_p[used], result.right[used], "o-", markersize=3, color=colour, label=label)
         ax.set(xlabel="p_correct", ylabel="share that is right", title=title, xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(frameon=False, title="expected error", fontsize=7, title_fontsize=7)
     return figure

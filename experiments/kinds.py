@@ -89,15 +89,15 @@ MEANING = report_texts("metrics")
 
 def metrics_of(experiment: Experiment) -> list[str]:
     """Names of the metrics that the rows of an experiment have."""
-    found = list(MEASURES[experiment.kind])
+    results = list(MEASURES[experiment.kind])
     if experiment.kind == "simulated":
         if any(recipe.combine == "evidence" for recipe in experiment.methods.values()):
-            found += OF_EVIDENCE
+            results += OF_EVIDENCE
         if any(setting.scenario == "tiers" for _, setting in experiment.conditions()):
-            found += OF_TIERS
+            results += OF_TIERS
         if experiment.timed:
-            found += OF_TIME
-    return [*found, *BINS] if experiment.kind in BINNED else found
+            results += OF_TIME
+    return [*results, *BINS] if experiment.kind in BINNED else results
 
 
 def run_block(
@@ -115,8 +115,8 @@ def run_block(
     else:
         for number, (key, (setting, methods)) in places:
             with limit_threads(1):
-                found = list(kind.run(TrialContext(experiment, setting, number), methods))
-            rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in found]
+                results = list(kind.run(TrialContext(experiment, setting, number), methods))
+            rows += [{"trial": number, **dict(key), "method": method, **row} for method, row in results]
     undefined = dict.fromkeys(MEASURES[experiment.kind], float("nan"))
     named = {"trial", *experiment.axes, "method", *metrics_of(experiment)}
     return [undefined | {name: value for name, value in row.items() if name in named} for row in rows]

@@ -40,35 +40,35 @@ def _winners(cells: Cells) -> list[str]:
     kinds = ["best rule", "best value", "best training", "best recipe"]
     header = ["data, attack", "best", "within 1 point", *kinds, "uniform", "oracle"]
     body = []
-    for place, found in cells.items():
-        errors = found["error"]
+    for place, result in cells.items():
+        errors = result["error"]
         open_ = {m: value for m, value in errors.items() if m not in BOUNDS}
         if not open_:
             continue
-        least = min(open_.values())
-        near = sum(value <= least + CLOSE_MARGIN for value in open_.values()) - 1
+        minimum = min(open_.values())
+        near = sum(value <= minimum + CLOSE_MARGIN for value in open_.values()) - 1
         recipes = tuple(m for m in open_ if m not in (*RULES, *VALUE, *TRAINING, "uniform"))
-        kinds = [_best(open_, some) for some in (tuple(open_), tuple(RULES), VALUE, TRAINING, recipes)]
+        kinds = [_best(open_, subset) for subset in (tuple(open_), tuple(RULES), VALUE, TRAINING, recipes)]
         bounds = [f"{errors[name]:.1f}" if name in errors else "" for name in ("uniform", "oracle")]
         body.append([", ".join(place), kinds[0], str(near), *kinds[1:], *bounds])
     return aligned(header, body)
 
 
-def _best(errors: dict[str, float], some: tuple[str, ...]) -> str:
+def _best(errors: dict[str, float], subset: tuple[str, ...]) -> str:
     """The lowest error, and all who have it; more than two are counted."""
-    known = {method: errors[method] for method in some if method in errors}
+    known = {method: errors[method] for method in subset if method in errors}
     if not known:
         return ""
-    least = min(known.values())
-    tied = [method for method, value in known.items() if value <= least + TIE_MARGIN]
+    minimum = min(known.values())
+    tied = [method for method, value in known.items() if value <= minimum + TIE_MARGIN]
     more = f" and {len(tied) - 2} more" if len(tied) > 2 else ""
-    return f"{' = '.join(tied[:2])}{more} {least:.1f}"
+    return f"{' = '.join(tied[:2])}{more} {minimum:.1f}"
 
 
 def _systems(cells: Cells) -> list[str]:
     """Of every system: points above its bound by attack, whom it pays, cost and needs."""
     attacks = list(dict.fromkeys(place[-1] for place in cells))
-    methods = list(dict.fromkeys(m for found in cells.values() for m in found["error"] if m not in BOUNDS))
+    methods = list(dict.fromkeys(m for each in cells.values() for m in each["error"] if m not in BOUNDS))
     body = []
     for method in methods:
         gaps = {attack: _gap(cells, method, "error", attack) for attack in attacks}
@@ -76,7 +76,7 @@ def _systems(cells: Cells) -> list[str]:
         line = [f"{gap:+.1f}" if gap is not None else "" for gap in (*gaps.values(), own)]
         digits = {"ranked": 2, "paid_bad": 0, "backdoor": 0, "seconds": 1}
         figures = {
-            metric: _mean(found[metric][method] for found in cells.values() if method in found[metric])
+            metric: _mean(each[metric][method] for each in cells.values() if method in each[metric])
             for metric in digits
         }
         shown = [_decimal(figures[metric], places) for metric, places in digits.items()]
@@ -89,15 +89,15 @@ def _gap(cells: Cells, method: str, metric: str, attack: str) -> float | None:
     """Mean over data sets, under one attack or all."""
     bound = "federated oracle" if method in RULES else "oracle"
     return _mean(
-        found[metric][method] - found["error"][bound]
-        for place, found in cells.items()
-        if attack in ("", place[-1]) and method in found[metric] and bound in found["error"]
+        result[metric][method] - result["error"][bound]
+        for place, result in cells.items()
+        if attack in ("", place[-1]) and method in result[metric] and bound in result["error"]
     )
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    some = list(values)
-    return sum(some) / len(some) if some else None
+    subset = list(values)
+    return sum(subset) / len(subset) if subset else None
 
 
 OWN_METHOD, ORACLE_METHOD = "evidence", "oracle"
@@ -112,20 +112,20 @@ CONTRIBUTOR_COUNTS = {
 
 def by_condition(entry: dict[str, Any]) -> list[str]:
     """Lines of Markdown for the entry of a bank in a summary."""
-    means = {", ".join(place): found for place, found in _cells(entry).items()}
+    means = {", ".join(place): result for place, result in _cells(entry).items()}
     columns = ("uniform", "best other", OWN_METHOD, ORACLE_METHOD)
     errors = [f"{column}, {learner}" for learner in LEARNERS for column in columns]
     header = ["condition", *errors, *CONTRIBUTOR_COUNTS, "right dropped", "off by"]
-    body = [[name, *_errors(found), *_verdicts(found, entry["trials"])] for name, found in means.items()]
-    about = [f"- {name}: {said}" for name, said in report_texts("conditions").items() if name in means]
+    body = [[name, *_errors(result), *_verdicts(result, entry["trials"])] for name, result in means.items()]
+    about = [f"- {name}: {message}" for name, message in report_texts("conditions").items() if name in means]
     return [*aligned(header, body), *single_figure_sentence(entry), "", *about]
 
 
-def _errors(found: Figures) -> list[str]:
+def _errors(result: Figures) -> list[str]:
     """For each final model: uniform, the best other method and its name, ours, and the bound."""
     cells = []
     for learner in LEARNERS:
-        errors = found[f"error_{learner}"]
+        errors = result[f"error_{learner}"]
         others = {
             method: mean for method, mean in errors.items() if method not in (OWN_METHOD, ORACLE_METHOD)
         }
@@ -138,12 +138,14 @@ def _errors(found: Figures) -> list[str]:
     return cells
 
 
-def _verdicts(found: Figures, trials: int) -> list[str]:
+def _verdicts(result: Figures, trials: int) -> list[str]:
     """Ours, over all trials: what is said of people; right labels dropped; calibration error."""
-    ours = {metric: means[OWN_METHOD] for metric, means in found.items() if OWN_METHOD in means}
+    ours = {metric: means[OWN_METHOD] for metric, means in result.items() if OWN_METHOD in means}
     counted = [
-        f"{trials * ours[some]:.0f} of {trials * ours[of]:.0f}" if some in ours and ours.get(of) else ""
-        for some, of in CONTRIBUTOR_COUNTS.values()
+        f"{trials * ours[subset]:.0f} of {trials * ours[total]:.0f}"
+        if subset in ours and ours.get(total)
+        else ""
+        for subset, total in CONTRIBUTOR_COUNTS.values()
     ]
     return [*counted, _decimal(ours.get("right_dropped")), _decimal(ours.get("calibration"), 3)]
 

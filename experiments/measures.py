@@ -86,9 +86,9 @@ def run_methods(
             yield method, {**measure(answer), "seconds": seconds if shared is None else shared}
 
 
-def percent(some: Any) -> float:
+def percent(subset: Any) -> float:
     """Share in percent; NaN of nothing."""
-    return 100 * float(np.mean(some)) if np.size(some) else float("nan")
+    return 100 * float(np.mean(subset)) if np.size(subset) else float("nan")
 
 
 def error_of(predicted: Array, y: Array, numeric: bool = False) -> float:
@@ -101,10 +101,10 @@ def error_of(predicted: Array, y: Array, numeric: bool = False) -> float:
 def of_test(case: Case, predict: Predict, backdoor: str = "attack") -> Measured:
     """Error on the test part, and how often the pattern of a backdoor works, under a name."""
     truth = case.truth
-    found = {"error": error_of(predict(truth.x_test), truth.y_test, case.seen.numeric)}
+    result = {"error": error_of(predict(truth.x_test), truth.y_test, case.seen.numeric)}
     if truth.trigger is not None:
-        found[backdoor] = percent(predict(truth.trigger.x) == truth.trigger.target)
-    return found
+        result[backdoor] = percent(predict(truth.trigger.x) == truth.trigger.target)
+    return result
 
 
 def weight_on_wrong(weight: Array, wrong: Bools) -> float:
@@ -127,31 +127,31 @@ def in_unit(values: Floats) -> Floats:
 def calibration_measures(p_correct: Floats, right: Bools) -> Measured:
     """Calibration of p_correct, overall and by bins, and ranking."""
     bins = calibration_curve(p_correct, right)
-    found = {"calibration": bins.error, "gap": bins.gap, "ranking": auroc(p_correct, right)}
-    return {**found, **to_columns(bins)}
+    result = {"calibration": bins.error, "gap": bins.gap, "ranking": auroc(p_correct, right)}
+    return {**result, **to_columns(bins)}
 
 
 def count_verdicts(verdict: Any, asked: Mapping[str, tuple[Bools, Sequence[str]]]) -> Measured:
     """Count the contributors of a group with certain verdicts, by name of the measure."""
-    return {name: float((some & np.isin(verdict, words)).sum()) for name, (some, words) in asked.items()}
+    return {name: float((subset & np.isin(verdict, words)).sum()) for name, (subset, words) in asked.items()}
 
 
 def of_labels(case: Case, answer: Outcome) -> Measured:
     """Right and wrong labels among those that are kept or dropped, in percent; and how true beliefs are."""
-    found, right, kept = {}, case.right, answer.kept
+    result, right, kept = {}, case.right, answer.kept
     rows = kept if answer.weights is None else answer.weights
     if rows is not None and rows.sum() > 0:
-        found["precision"] = 100 - weight_on_wrong(rows, ~right)
+        result["precision"] = 100 - weight_on_wrong(rows, ~right)
     if kept is not None:
-        found |= {"kept": percent(kept), "right_dropped": percent(~kept[right])}
-        found["wrong_kept"] = percent(kept[~right])
+        result |= {"kept": percent(kept), "right_dropped": percent(~kept[right])}
+        result["wrong_kept"] = percent(kept[~right])
         if case.truth.bad is not None:
-            found["honest_lost"] = percent(~kept[~case.truth.bad])
+            result["honest_lost"] = percent(~kept[~case.truth.bad])
     if answer.p_correct is not None:
-        found |= calibration_measures(answer.p_correct, right)
+        result |= calibration_measures(answer.p_correct, right)
     if answer.score is not None:
-        found["ranking"] = auroc(answer.score, right)
-    return found
+        result["ranking"] = auroc(answer.score, right)
+    return result
 
 
 def auroc_of_quality(quality: Floats, bad: Bools) -> float:
@@ -162,15 +162,15 @@ def auroc_of_quality(quality: Floats, bad: Bools) -> float:
 def of_quality(case: Case, quality: Floats) -> Measured:
     """Compare estimated contributor quality with the true accuracy and with the malicious contributors."""
     true, enough, bad = case.seen.mean(case.right), case.seen.rows >= MIN_ROWS, case.truth.bad
-    found = {"ranks": rank_correlation(quality, true)}
+    result = {"ranks": rank_correlation(quality, true)}
     if enough.any() and (linear := correlation(quality[enough], true[enough])) is not None:
-        found["correlation"] = linear
+        result["correlation"] = linear
     if bad is not None:
         positive = np.maximum(quality, 0.0)
-        found["ranked"] = auroc_of_quality(quality, case.bad)
+        result["ranked"] = auroc_of_quality(quality, case.bad)
         if positive.sum() > 0:
-            found["paid_bad"] = weight_on_wrong(positive, case.bad)
-    return found
+            result["paid_bad"] = weight_on_wrong(positive, case.bad)
+    return result
 
 
 def of_items(answer: Outcome, right: Array) -> Measured:

@@ -24,28 +24,30 @@ from experiments.seen import Case, GroundTruth, MethodInput
 from experiments.spec import Found, TrialContext
 
 
-def predict(fit: PairFit, first: Ints, second: Ints, who: Ints) -> Floats:
+def predict(fit: PairFit, first: Ints, second: Ints, contributor: Ints) -> Floats:
     """Probabilities of further choices (n, 3); whoever, or whatever, is not known (-1) is as usual."""
-    found, params = type_parameters(fit), fit.params
-    alone, seen = fit.net.variance(fit.scores), (first >= 0) & (second >= 0)
+    result, params = type_parameters(fit), fit.params
+    alone, inputs = fit.net.variance(fit.scores), (first >= 0) & (second >= 0)
     one, other = (np.where(codes >= 0, fit.scores.mean[codes], 0.0) for codes in (first, second))
     d = one - other
     left = sum(np.where(codes >= 0, alone[codes], params.spread) for codes in (first, second))
-    left = np.where(seen, fit.net.gap(fit.scores, first, second), left)
+    left = np.where(inputs, fit.net.gap(fit.scores, first, second), left)
     own = [_Tastes.of(fit, name) for name in ANNOTATOR_TYPES]
-    met, total = who >= 0, np.zeros((3, len(first)))
+    met, total = contributor >= 0, np.zeros((3, len(first)))
     for at, (kind, taste) in enumerate(zip(ANNOTATOR_TYPES.values(), own, strict=True)):
         varies, wide, _ = kind.variances(params)
-        slope = np.where(met, found.slope[who, at], kind.slope)
-        spread = np.where(met, found.variance[who, at], varies)
-        pull = slope * d + np.where(met, found.side[who, at], params.side)
+        slope = np.where(met, result.slope[contributor, at], kind.slope)
+        spread = np.where(met, result.variance[contributor, at], varies)
+        pull = slope * d + np.where(met, result.side[contributor, at], params.side)
         variance = spread * d**2 + slope**2 * left
         for codes, sign in ((first, 1.0), (second, -1.0)):
-            mean, precision = taste.at(who, codes)
+            mean, precision = taste.at(contributor, codes)
             pull = pull + sign * mean
             variance = variance + wide / (1 + wide * precision)
-        share = np.where(met, fit.kinds[who, at], fit.shares[at])
-        total += share * choice_probabilities(pull, np.where(met, found.tie[who, at], params.tie), variance)
+        share = np.where(met, fit.kinds[contributor, at], fit.shares[at])
+        total += share * choice_probabilities(
+            pull, np.where(met, result.tie[contributor, at], params.tie), variance
+        )
     return total.T
 
 
@@ -73,10 +75,10 @@ class _Tastes(NamedTuple):
         )
         return cls(key, mean, precision, count)
 
-    def at(self, who: Ints, candidate: Ints) -> tuple[Floats, Floats]:
-        wanted = who * self.candidates + candidate
+    def at(self, contributor: Ints, candidate: Ints) -> tuple[Floats, Floats]:
+        wanted = contributor * self.candidates + candidate
         place = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
-        known = (self.key[place] == wanted) & (who >= 0) & (candidate >= 0)
+        known = (self.key[place] == wanted) & (contributor >= 0) & (candidate >= 0)
         return np.where(known, self.mean[place], 0.0), np.where(known, self.precision[place], 0.0)
 
 
@@ -92,15 +94,15 @@ INFORMED_REVERSED = "reversed, informed"
 CODES = {"first": FIRST, "second": SECOND, "equal": TIE}
 
 
-def load_session(first: Ints, second: Ints, choice: Ints, who: Ints, made: Any = "") -> Case:
+def load_session(first: Ints, second: Ints, choice: Ints, contributor: Ints, made: Any = "") -> Case:
     """Comparisons, whose features are the codes of two candidates; of each, what its judge was made."""
-    seen = MethodInput(np.column_stack([first, second]), choice, 3, who)
-    return Case(seen, GroundTruth(group=np.broadcast_to(np.asarray(made, dtype="<U18"), len(who))))
+    inputs = MethodInput(np.column_stack([first, second]), choice, 3, contributor)
+    return Case(inputs, GroundTruth(group=np.broadcast_to(np.asarray(made, dtype="<U18"), len(contributor))))
 
 
-def _both(seen: MethodInput) -> tuple[Ints, Ints]:
+def _both(inputs: MethodInput) -> tuple[Ints, Ints]:
     """The first and the second candidate of each comparison."""
-    return seen.x[:, 0], seen.x[:, 1]
+    return inputs.x[:, 0], inputs.x[:, 1]
 
 
 def load_pairs(name: str) -> Case:
@@ -112,24 +114,24 @@ def load_pairs(name: str) -> Case:
         frame = frame.filter(pl.col(group) == topics[int(name.removeprefix("topic ")) - 1])
     both = [frame.select(pl.concat_str(group, c, separator="/")).to_series() for c in ("first", "second")]
     code = np.unique(pl.concat(both).to_numpy().astype(str), return_inverse=True)[1]
-    who = np.unique(frame["contributor"].to_numpy().astype(str), return_inverse=True)[1]
+    contributor = np.unique(frame["contributor"].to_numpy().astype(str), return_inverse=True)[1]
     choice = frame["choice"].replace_strict(CODES, return_dtype=pl.Int64).to_numpy()
-    return load_session(code[: len(who)], code[len(who) :], choice, who)
+    return load_session(code[: len(contributor)], code[len(contributor) :], choice, contributor)
 
 
 def with_bad_judges(case: Case, rng: np.random.Generator) -> Case:
     """The session with bad judges in it, of every kind in turn."""
-    (first, second), choice, who = _both(case.seen), case.seen.y, case.seen.who
+    (first, second), choice, contributor = _both(case.seen), case.seen.y, case.seen.who
     rows, y = case.seen.rows, choice.copy()
     made = np.full(len(rows), "", dtype="<U18")
-    many = np.flatnonzero(rows >= MIN_ROWS)
-    bad = rng.permutation(many)[: max(len(JUDGES), round(SHARE * len(many)))]
+    large = np.flatnonzero(rows >= MIN_ROWS)
+    bad = rng.permutation(large)[: max(len(JUDGES), round(SHARE * len(large)))]
     own = rng.normal(0, 2, (len(bad), int(max(first.max(), second.max())) + 1))
     tie = rng.random(len(y)) < (y == TIE).mean()
     more: list[Ints] = []
     for number, person in enumerate(bad):
         made[person] = kind = JUDGES[number % len(JUDGES)]
-        at = np.flatnonzero(who == person)
+        at = np.flatnonzero(contributor == person)
         pull = own[number, first[at]] - own[number, second[at]]
         chosen = {
             "coin": np.where(tie[at], TIE, rng.integers(0, 2, len(at))),
@@ -140,43 +142,43 @@ def with_bad_judges(case: Case, rng: np.random.Generator) -> Case:
         }
         y[at] = chosen.get(kind, y[at])
         more += [at] * N_COPIES if kind == "copies" else []
-    before = np.array(verdicts_for(annotator_estimates(fit_pairs(first, second, choice, who)))[0])
-    decided = np.bincount(who[y != TIE], minlength=len(rows)) >= MIN_ROWS
+    before = np.array(verdicts_for(annotator_estimates(fit_pairs(first, second, choice, contributor)))[0])
+    decided = np.bincount(contributor[y != TIE], minlength=len(rows)) >= MIN_ROWS
     made[(made == "reversed") & decided & (before == RELIABLE)] = INFORMED_REVERSED
     if more:
         count = np.repeat(np.arange(len(more)), [len(at) for at in more])
         again = np.concatenate(more)
         first, second, y = (np.r_[part, part[again]] for part in (first, second, y))
-        who, made = np.r_[who, len(made) + count], np.r_[made, ["copies"] * len(more)]
-    return load_session(first, second, y, who, made[who])
+        contributor, made = np.r_[contributor, len(made) + count], np.r_[made, ["copies"] * len(more)]
+    return load_session(first, second, y, contributor, made[contributor])
 
 
-def of_anml(seen: MethodInput) -> Outcome:
+def of_anml(inputs: MethodInput) -> Outcome:
     """Ours."""
 
     def predicted(train: MethodInput, test: MethodInput) -> Floats:
-        fit, who = fit_pairs(*_both(train), train.y, train.contributor), test.contributor
-        return predict(fit, *_both(test), np.where(who < len(fit.kinds), who, -1))
+        fit, contributors = fit_pairs(*_both(train), train.y, train.contributor), test.contributor
+        return predict(fit, *_both(test), np.where(contributors < len(fit.kinds), contributors, -1))
 
-    _, found = estimate_preferences(*_both(seen), seen.y, (0, 1, 2), seen.contributor)
+    _, result = estimate_preferences(*_both(inputs), inputs.y, (0, 1, 2), inputs.contributor)
     return Outcome(
-        predicted=_held_out(seen, predicted), quality=found.people.kappa, verdict=np.array(found.words)
+        predicted=_held_out(inputs, predicted), quality=result.people.kappa, verdict=np.array(result.words)
     )
 
 
-def _held_out(seen: MethodInput, predicted: Callable[[MethodInput, MethodInput], Floats]) -> Floats:
+def _held_out(inputs: MethodInput, predicted: Callable[[MethodInput, MethodInput], Floats]) -> Floats:
     """Choices of each part, predicted by the others; the highest code of a candidate is never held out."""
-    parts = np.random.default_rng(0).integers(0, FOLDS, len(seen.y))
-    last = seen.x.max(axis=1)
+    parts = np.random.default_rng(0).integers(0, FOLDS, len(inputs.y))
+    last = inputs.x.max(axis=1)
     parts[last == last.max()] = np.arange((last == last.max()).sum()) % FOLDS
     return cross_fit_predictions(
-        parts, lambda learn, asked, _: predicted(seen.part(learn), seen.part(asked)), (3,)
+        parts, lambda learn, asked, _: predicted(inputs.part(learn), inputs.part(asked)), (3,)
     )
 
 
-def of_bradley_terry(seen: MethodInput) -> Outcome:
+def of_bradley_terry(inputs: MethodInput) -> Outcome:
     """Bradley and Terry's model with Davidson's ties: nothing is personal."""
-    count = int(seen.x.max()) + 1
+    count = int(inputs.x.max()) + 1
 
     def predicted(train: MethodInput, test: MethodInput) -> Floats:
         net = ComparisonGraph.of(*_both(train), count)
@@ -185,32 +187,32 @@ def of_bradley_terry(seen: MethodInput) -> Outcome:
         left = net.gap(scores, one, other)
         return choice_probabilities(scores.mean[one] - scores.mean[other] + params.side, params.tie, left).T
 
-    return Outcome(predicted=_held_out(seen, predicted))
+    return Outcome(predicted=_held_out(inputs, predicted))
 
 
-def of_agreement(seen: MethodInput) -> Outcome:
+def of_agreement(inputs: MethodInput) -> Outcome:
     """Score each annotator by agreement with the other choices of the same pair."""
-    low, high = seen.x.min(axis=1), seen.x.max(axis=1)
+    low, high = inputs.x.min(axis=1), inputs.x.max(axis=1)
     pair = np.unique(low * (high.max() + 1) + high, return_inverse=True)[1]
-    turned = np.where((seen.x[:, 0] > low) & (seen.y != TIE), 1 - seen.y, seen.y)
+    turned = np.where((inputs.x[:, 0] > low) & (inputs.y != TIE), 1 - inputs.y, inputs.y)
     votes = np.zeros((pair.max() + 1, 3))
     np.add.at(votes, (pair, turned), 1.0)
-    same = np.bincount(seen.who, votes[pair, turned] - 1)
-    of = np.bincount(seen.who, votes[pair].sum(axis=1) - 1)
-    return Outcome(quality=same / np.maximum(of, 1))
+    same = np.bincount(inputs.who, votes[pair, turned] - 1)
+    total = np.bincount(inputs.who, votes[pair].sum(axis=1) - 1)
+    return Outcome(quality=same / np.maximum(total, 1))
 
 
-def of_noisy_bradley_terry(seen: MethodInput) -> Outcome:
+def of_noisy_bradley_terry(inputs: MethodInput) -> Outcome:
     """Skill of each judge by crowd-kit; ties are left out, for it has none."""
     import pandas as pd
 
     module = import_optional("crowdkit.aggregation", "crowd-kit")
-    kept = seen.y != TIE
-    left, right = seen.x[kept].T
-    label = np.where(seen.y[kept] == FIRST, left, right)
-    table = pd.DataFrame({"worker": seen.who[kept], "left": left, "right": right, "label": label})
+    kept = inputs.y != TIE
+    left, right = inputs.x[kept].T
+    label = np.where(inputs.y[kept] == FIRST, left, right)
+    table = pd.DataFrame({"worker": inputs.who[kept], "left": left, "right": right, "label": label})
     skills = module.NoisyBradleyTerry(n_iter=10).fit(table).skills_
-    return Outcome(quality=skills.reindex(range(len(seen.rows))).fillna(0.5).to_numpy(dtype=float))
+    return Outcome(quality=skills.reindex(range(len(inputs.rows))).fillna(0.5).to_numpy(dtype=float))
 
 
 METHODS: dict[str, Callable[[MethodInput], Outcome]] = {
@@ -225,29 +227,29 @@ def measures(case: Case, answer: Outcome) -> Measured:
     """Measure predictions of choices, ranking of annotators, and verdicts, as far as the outcome has them."""
     rows, made = case.seen.rows, case.seen.of_person(case.truth.group)
     honest, kind_of = made == "", np.char.partition(made, ",")[:, 0]
-    found: Measured = {}
+    result: Measured = {}
     if answer.predicted is not None:
         right = np.eye(3)[case.seen.y]
-        found["loss"] = float(-np.log(np.maximum((answer.predicted * right).sum(axis=1), 1e-12)).mean())
-        found["calibration"] = calibration_curve(
+        result["loss"] = float(-np.log(np.maximum((answer.predicted * right).sum(axis=1), 1e-12)).mean())
+        result["calibration"] = calibration_curve(
             np.clip(answer.predicted.ravel(), 0, 1), right.ravel() > 0
         ).error
     if answer.quality is not None:
         # Copies of a good judge are no worse by what they choose.
-        some = (rows >= MIN_ROWS) & (kind_of != "copies")
-        found["ranked"] = auroc_of_quality(answer.quality[some], ~honest[some])
+        subset = (rows >= MIN_ROWS) & (kind_of != "copies")
+        result["ranked"] = auroc_of_quality(answer.quality[subset], ~honest[subset])
     if answer.verdict is None:
-        return found
-    many, informed = honest & (rows >= ESTABLISHED_ROWS), made == INFORMED_REVERSED
+        return result
+    large, informed = honest & (rows >= ESTABLISHED_ROWS), made == INFORMED_REVERSED
     for kind in JUDGES:
         theirs = kind_of == kind
-        found |= count_verdicts(
+        result |= count_verdicts(
             answer.verdict, {kind: (theirs, VERDICTS), f"{kind}_found": (theirs, FLAGGED)}
         )
-    return found | count_verdicts(answer.verdict, {
+    return result | count_verdicts(answer.verdict, {
         "honest": (honest, VERDICTS), "honest_accused": (honest, FLAGGED),
-        "few_accused": (rows < MIN_ROWS, FLAGGED), "established": (many, VERDICTS),
-        "established_known": (many, (RELIABLE, LESS_RELIABLE)), "informed": (informed, VERDICTS),
+        "few_accused": (rows < MIN_ROWS, FLAGGED), "established": (large, VERDICTS),
+        "established_known": (large, (RELIABLE, LESS_RELIABLE)), "informed": (informed, VERDICTS),
         "informed_found": (informed, FLAGGED), "taste_guessing": (made == "taste", [GUESSING]),
     })  # fmt: skip
 

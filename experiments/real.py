@@ -41,13 +41,13 @@ class Votes(NamedTuple):
     label_of: Ints
 
 
-def votes_of(seen: MethodInput) -> Votes:
+def votes_of(inputs: MethodInput) -> Votes:
     """Count labels by item."""
-    classes, label = np.unique(seen.y, return_inverse=True)
-    _, first, item = np.unique(seen.item, return_index=True, return_inverse=True)
+    classes, label = np.unique(inputs.y, return_inverse=True)
+    _, first, item = np.unique(inputs.item, return_index=True, return_inverse=True)
     counts = np.zeros((len(first), len(classes)), dtype=np.int64)
     np.add.at(counts, (item, label), 1)
-    return Votes(seen.x[first], counts, classes, item, label)
+    return Votes(inputs.x[first], counts, classes, item, label)
 
 
 def majority_label(counts: Ints, rng: np.random.Generator) -> Ints:
@@ -57,34 +57,34 @@ def majority_label(counts: Ints, rng: np.random.Generator) -> Ints:
 
 def majority_vote(case: Case) -> Outcome | None:
     """Train on the label most contributors gave; a contributor is as good as they agree with it."""
-    seen = case.seen
-    if seen.item is None:
+    inputs = case.seen
+    if inputs.item is None:
         return None
-    votes = votes_of(seen)
-    decided = majority_label(votes.counts, np.random.default_rng(seen.seed))
-    quality = seen.mean(votes.label_of == decided[votes.item_of])
+    votes = votes_of(inputs)
+    decided = majority_label(votes.counts, np.random.default_rng(inputs.seed))
+    quality = inputs.mean(votes.label_of == decided[votes.item_of])
     return _predicted(case, votes.x, votes.classes[decided], quality)
 
 
 def dawid_skene(case: Case) -> Outcome | None:
     """Train on what crowd-kit's Dawid-Skene decides; quality is the chance of its worker's right label."""
-    seen = case.seen
-    if seen.item is None:
+    inputs = case.seen
+    if inputs.item is None:
         return None
     import pandas as pd
 
     model = import_optional("crowdkit.aggregation.classification.dawid_skene", "crowd-kit").DawidSkene(
         n_iter=100
     )
-    table = pd.DataFrame({"task": seen.item, "worker": seen.who, "label": seen.y})
+    table = pd.DataFrame({"task": inputs.item, "worker": inputs.who, "label": inputs.y})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it calls what newer pandas deprecates
         model.fit(table)
-    quality = np.zeros(len(seen.rows))
-    for (worker, said), chances in model.errors_.iterrows():
-        quality[worker] += float(chances[said]) * float(model.priors_[said])
-    decided = model.labels_.loc[np.unique(seen.item)].to_numpy()
-    return _predicted(case, votes_of(seen).x, decided, quality)
+    quality = np.zeros(len(inputs.rows))
+    for (worker, message), chances in model.errors_.iterrows():
+        quality[worker] += float(chances[message]) * float(model.priors_[message])
+    decided = model.labels_.loc[np.unique(inputs.item)].to_numpy()
+    return _predicted(case, votes_of(inputs).x, decided, quality)
 
 
 def cleanlab(case: Case) -> Outcome:
@@ -95,12 +95,12 @@ def cleanlab(case: Case) -> Outcome:
 def _consensus(case: Case) -> Outcome:
     import pandas as pd
 
-    seen = case.seen
-    votes = votes_of(seen)
-    decided = majority_label(votes.counts, np.random.default_rng(seen.seed))
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seen.seed)
+    inputs = case.seen
+    votes = votes_of(inputs)
+    decided = majority_label(votes.counts, np.random.default_rng(inputs.seed))
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=inputs.seed)
     table = (
-        pd.DataFrame({"item": votes.item_of, "who": seen.who, "label": votes.label_of})
+        pd.DataFrame({"item": votes.item_of, "who": inputs.who, "label": votes.label_of})
         .drop_duplicates(["item", "who"])
         .pivot(index="item", columns="who", values="label")
     )
@@ -108,26 +108,26 @@ def _consensus(case: Case) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of classes with fewer items than folds
         chances = cross_val_predict(learner(), votes.x, decided, cv=folds, method="predict_proba")
-        found = package.get_label_quality_multiannotator(table, chances, verbose=False)
-    consensus = found["label_quality"]["consensus_label"].to_numpy().astype(np.int64)
-    quality = found["annotator_stats"]["annotator_quality"].sort_index().to_numpy()
+        result = package.get_label_quality_multiannotator(table, chances, verbose=False)
+    consensus = result["label_quality"]["consensus_label"].to_numpy().astype(np.int64)
+    quality = result["annotator_stats"]["annotator_quality"].sort_index().to_numpy()
     return _predicted(case, votes.x, votes.classes[consensus], quality)
 
 
 def _clean_learning(case: Case) -> Outcome:
-    seen = case.seen
-    classes, label = np.unique(seen.y, return_inverse=True)
+    inputs = case.seen
+    classes, label = np.unique(inputs.y, return_inverse=True)
     package = import_optional("cleanlab.classification", "cleanlab")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # In one process: its own pool hands rows over in globals, which a pool of trials does not share.
         once = {"n_jobs": 1}
         model = package.CleanLearning(
-            learner(), seed=seen.seed, cv_n_folds=FOLDS, verbose=False, find_label_issues_kwargs=once
+            learner(), seed=inputs.seed, cv_n_folds=FOLDS, verbose=False, find_label_issues_kwargs=once
         )
-        model.fit(seen.x, label)
+        model.fit(inputs.x, label)
     kept = ~model.label_issues_df["is_label_issue"].to_numpy()
-    return Outcome(predicted=classes[model.predict(case.truth.x_test)], quality=seen.mean(kept))
+    return Outcome(predicted=classes[model.predict(case.truth.x_test)], quality=inputs.mean(kept))
 
 
 def train_on_best_contributor(case: Case) -> Outcome | None:
@@ -137,11 +137,11 @@ def train_on_best_contributor(case: Case) -> Outcome | None:
 
 def train_on_truth(case: Case) -> Outcome | None:
     """Train on the right labels, one for each thing: the bound."""
-    seen, right = case.seen, case.truth.y
+    inputs, right = case.seen, case.truth.y
     if right is None:
         return None
-    first = np.arange(len(seen.y)) if seen.item is None else np.unique(seen.item, return_index=True)[1]
-    return _predicted(case, seen.x[first], right[first])
+    first = np.arange(len(inputs.y)) if inputs.item is None else np.unique(inputs.item, return_index=True)[1]
+    return _predicted(case, inputs.x[first], right[first])
 
 
 def _predicted(case: Case, x: Floats, y: Array, quality: Floats | None = None) -> Outcome:
@@ -184,21 +184,21 @@ def with_recipe(case: Case, recipe: Recipe) -> Outcome:
     """Train through the public estimator."""
     from anml.sklearn.estimators import AnmlClassifier
 
-    seen = case.seen
-    model = AnmlClassifier(learner(), recipe=recipe, random_state=seen.seed)
-    model.fit(seen.x, seen.y, contributor=seen.contributor, item=seen.item)
-    predicted, found = model.predict(case.truth.x_test), model.contributors_
-    if recipe.combine != "evidence" or found is None:  # others make no claim about labels
+    inputs = case.seen
+    model = AnmlClassifier(learner(), recipe=recipe, random_state=inputs.seed)
+    model.fit(inputs.x, inputs.y, contributor=inputs.contributor, item=inputs.item)
+    predicted, result = model.predict(case.truth.x_test), model.contributors_
+    if recipe.combine != "evidence" or result is None:  # others make no claim about labels
         return Outcome(predicted=predicted)
-    quality = found["accuracy"].to_numpy()
+    quality = result["accuracy"].to_numpy()
     return Outcome(predicted=predicted, quality=quality, p_correct=model.p_correct_)
 
 
 def measures(case: Case, answer: Outcome) -> Measured:
     """Measure the accuracy of the model, and the estimates of labels and contributors if truth is known."""
     assert answer.predicted is not None
-    found = {"accuracy": percent(answer.predicted == case.truth.y_test)}
+    result = {"accuracy": percent(answer.predicted == case.truth.y_test)}
     if case.truth.y is not None:
-        found |= of_labels(case, answer)
-        found |= {} if answer.quality is None else of_quality(case, answer.quality)
-    return found
+        result |= of_labels(case, answer)
+        result |= {} if answer.quality is None else of_quality(case, answer.quality)
+    return result

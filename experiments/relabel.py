@@ -38,20 +38,20 @@ def replay_gold(case: Case, way: str, rng: np.random.Generator) -> Measured:
     """Answers until half of the wrong labels are mended, and until 99% of the items are right."""
     right = right_of(case)
     items = len(right)
-    told, chance = np.full(items, -1), rng.permutation(items)
+    known, chance = np.full(items, -1), rng.permutation(items)
     reached: Measured = {}
     goals = {"half": 0.0, "answers": GOAL}
     while len(reached) < len(goals):
-        posterior = item_posterior(replace(case.seen, seed=int(rng.integers(2**31))), told)
-        now = np.where(told >= 0, told, posterior.argmax(axis=1))
+        posterior = item_posterior(replace(case.seen, seed=int(rng.integers(2**31))), known)
+        now = np.where(known >= 0, known, posterior.argmax(axis=1))
         goals["half"] = goals["half"] or (1 + float((now == right).mean())) / 2
-        batch = rank_items(case.seen, posterior, told < 0, way, chance)[: max(int(BATCH * items), 1)]
+        batch = rank_items(case.seen, posterior, known < 0, way, chance)[: max(int(BATCH * items), 1)]
         for at in [-1, *batch]:
             if at >= 0:
-                now[at] = told[at] = right[at]
+                now[at] = known[at] = right[at]
             for name, goal in goals.items():
                 if (now == right).mean() >= goal:
-                    reached.setdefault(name, 100 * float((told >= 0).mean()))
+                    reached.setdefault(name, 100 * float((known >= 0).mean()))
     return reached
 
 
@@ -68,50 +68,50 @@ def replay_second_labels(case: Case, way: str, rng: np.random.Generator) -> Meas
     all_seen, batch = replace(case.seen, seed=int(rng.integers(2**31))), max(int(BATCH * items), 1)
     for _ in range(int(MAX_ANSWERS_PER_ITEM / BATCH) + 1):
         rows = np.concatenate([mixed[at : at + n] for at, n in zip(start, shown, strict=True)])
-        seen = all_seen.part(rows)
-        posterior = item_posterior(seen, np.full(items, -1))
+        inputs = all_seen.part(rows)
+        posterior = item_posterior(inputs, np.full(items, -1))
         right.append(float((posterior.argmax(axis=1) == truth).mean()))
-        asked = rank_items(seen, posterior, shown < size, way, chance)[:batch]
+        asked = rank_items(inputs, posterior, shown < size, way, chance)[:batch]
         shown[asked] += 1
         chance = rng.permutation(items)
     return {"area": 100 * float(np.mean(right)), "end": 100 * right[-1]}
 
 
-def item_posterior(seen: MethodInput, told: Ints) -> Floats:
+def item_posterior(inputs: MethodInput, known: Ints) -> Floats:
     """Posterior of the label of each item, by an audit of the labels with what was told as known."""
-    belief = run_assessment(seen, truth=told[seen.item]).belief
+    belief = run_assessment(inputs, truth=known[inputs.item]).belief
     if belief.evenly:
-        return unweighted_posterior(seen.y, seen.item, seen.classes, float(belief.p_correct.mean()))
-    return pool_posteriors_by_item(belief.truth, seen.item)
+        return unweighted_posterior(inputs.y, inputs.item, inputs.classes, float(belief.p_correct.mean()))
+    return pool_posteriors_by_item(belief.truth, inputs.item)
 
 
-def rank_items(seen: MethodInput, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
+def rank_items(inputs: MethodInput, posterior: Floats, open_items: Bools, way: str, chance: Ints) -> Ints:
     """Items that may be asked about, in the order of a way."""
     if way == "random":
         first = chance
     elif way == "activelab":
-        first = chance[np.argsort(activelab(seen)[chance], kind="stable")]
+        first = chance[np.argsort(activelab(inputs)[chance], kind="stable")]
     else:
         # The label that stands for an item is one that its posterior speaks against most.
-        least = np.lexsort((posterior[seen.item, seen.y], seen.item))
-        person = seen.who[least[np.searchsorted(seen.item[least], np.arange(len(posterior)))]]
+        minimum = np.lexsort((posterior[inputs.item, inputs.y], inputs.item))
+        person = inputs.who[minimum[np.searchsorted(inputs.item[minimum], np.arange(len(posterior)))]]
         first = order_by_gain(1 - posterior.max(axis=1), person)
     return first[open_items[first]]
 
 
-def activelab(seen: MethodInput) -> Floats:
+def activelab(inputs: MethodInput) -> Floats:
     """Scores by cleanlab; its model is the common learner, or how frequent classes are without features."""
     scores = import_optional("cleanlab.multiannotator", "cleanlab").get_active_learning_scores
-    items = int(seen.item.max()) + 1
-    votes = np.zeros((items, seen.classes))
-    np.add.at(votes, (seen.item, seen.y), 1.0)
-    given = np.full((items, len(seen.rows)), np.nan)
-    given[seen.item, seen.who] = seen.y
-    probs = np.tile((votes.sum(axis=0) + 1) / (votes.sum() + seen.classes), (items, 1))
-    if seen.x.shape[1]:
-        first = np.unique(seen.item, return_index=True)[1]
+    items = int(inputs.item.max()) + 1
+    votes = np.zeros((items, inputs.classes))
+    np.add.at(votes, (inputs.item, inputs.y), 1.0)
+    given = np.full((items, len(inputs.rows)), np.nan)
+    given[inputs.item, inputs.who] = inputs.y
+    probs = np.tile((votes.sum(axis=0) + 1) / (votes.sum() + inputs.classes), (items, 1))
+    if inputs.x.shape[1]:
+        first = np.unique(inputs.item, return_index=True)[1]
         decided = votes.argmax(axis=1)
-        said = cross_val_predict(learner(), seen.x[first], decided, cv=3, method="predict_proba")
-        probs[:, np.unique(decided)] = said
+        message = cross_val_predict(learner(), inputs.x[first], decided, cv=3, method="predict_proba")
+        probs[:, np.unique(decided)] = message
         probs = (probs + 1e-6) / (probs + 1e-6).sum(axis=1, keepdims=True)
     return np.asarray(scores(given, probs)[0])

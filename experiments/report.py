@@ -202,8 +202,8 @@ def _distances(entry: dict[str, Any]) -> Iterator[str]:
     if entry["closeness"]:
         header = ["printed figures", "cells", "near ours", "mean distance"]
         yield from ["", *aligned(header, [
-            [metric_heading(metric), str(of["cells"]), str(of["near"]), f"{of['distance']:.3g}"]
-            for metric, of in entry["closeness"].items()
+            [metric_heading(metric), str(total["cells"]), str(total["near"]), f"{total['distance']:.3g}"]
+            for metric, total in entry["closeness"].items()
         ])]  # fmt: skip
     if entry["readings"]:
         best = min(entry["readings"], key=lambda label: entry["readings"][label])
@@ -226,8 +226,8 @@ def _claims(entry: dict[str, Any]) -> Iterator[str]:
         yield _folded(f"Claims: {_counts(count_verdicts(entry['claims']))}", items)
 
 
-def _counts(found: dict[str, int]) -> str:
-    return ", ".join(f"{count} {verdict}" for verdict, count in found.items() if count) or "counted apart"
+def _counts(result: dict[str, int]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in result.items() if count) or "counted apart"
 
 
 def _claims_by_group(summary: dict[str, Any], links: dict[str, str]) -> Iterator[str]:
@@ -238,10 +238,10 @@ def _claims_by_group(summary: dict[str, Any], links: dict[str, str]) -> Iterator
     by_cause: dict[str, list[str]] = {cause: [] for cause in CAUSES}
     for name, claim in counted:
         if claim["verdict"] == FAILS:
-            said = (
+            message = (
                 f"[{name}]({links[name]}): {claim['text']} ({_cut(claim['detail'])}; asked: {claim['asks']})."
             )
-            by_cause[claim["cause"]].append(said + (f" *{claim['why']}*" if claim["why"] else ""))
+            by_cause[claim["cause"]].append(message + (f" *{claim['why']}*" if claim["why"] else ""))
     if not counted:
         return
     yield "## Claims\n"
@@ -252,7 +252,9 @@ def _claims_by_group(summary: dict[str, Any], links: dict[str, str]) -> Iterator
         yield f"Counted apart: {'; '.join(apart)}.\n"
     if any(by_cause.values()):
         yield "Claims that do not hold, by cause:\n"
-        yield from (f"- **{CAUSES[cause]}.** {' '.join(said)}" for cause, said in by_cause.items() if said)
+        yield from (
+            f"- **{CAUSES[cause]}.** {' '.join(message)}" for cause, message in by_cause.items() if message
+        )
         yield ""
 
 

@@ -78,7 +78,7 @@ def simulate_arrival(scenario: str, ways: Iterable[str], seed: int, trial: int) 
     turned = [np.rot90(data.x.reshape(-1, 8, 8), at, (1, 2)).reshape(-1, 64) / 16 for at in range(ARRIVALS)]
     order = rng.permutation(len(data.y))
     train, test = order[:TRAIN], order[TRAIN:]
-    found: dict[str, list[Measured]] = {way: [] for way in ways}
+    result: dict[str, list[Measured]] = {way: [] for way in ways}
     for count in range(1, ARRIVALS + 1):
         oldest = ARRIVAL_INTERVAL * np.arange(count, 0, -1.0)
         rows = rng.choice(train, (count, LABELS))
@@ -87,24 +87,24 @@ def simulate_arrival(scenario: str, ways: Iterable[str], seed: int, trial: int) 
         given = np.where(stale, (data.y[rows] - 1) % 10, data.y[rows])
         before = [rng.uniform(0, old, int(ON_RECORD * old)) for old in oldest]
         reused = [rng.poisson(REUSES * t(ages)) for t, ages in zip(true, before, strict=False)]
-        each = [_set_by(*of) for of in zip(true, before, reused, strict=False)]
+        each = [_set_by(*total) for total in zip(true, before, reused, strict=False)]
         set_by = {way: [domain[way] for domain in each] for way in each[0]}
         one = ContextDecay.learned(*PARTS, KIND, np.concatenate(before), np.concatenate(reused))
         set_by["learned as one"] = [one] * count
         x, x_test = (
-            np.concatenate([each[own] for each, own in zip(turned, some, strict=False)])
-            for some in (rows, [test] * count)
+            np.concatenate([each[own] for each, own in zip(turned, subset, strict=False)])
+            for subset in (rows, [test] * count)
         )
         truth = GroundTruth(x_test, np.tile(data.y[test], count), wrong=stale.ravel())
         case = Case(MethodInput(x, given.ravel(), 10, age=age.ravel()), truth)
         grids = [np.linspace(0, old, 31) for old in oldest]
-        for way, years in found.items():
+        for way, years in result.items():
             weight = np.concatenate([t(ages) for t, ages in zip(set_by[way], age, strict=True)])
             off = [np.abs(t(a) - s(a)).mean() for t, s, a in zip(set_by[way], true, grids, strict=False)]
             years.append(_trained(case, weight) | {"off": float(np.mean(off)), "off_new": float(off[-1])})
     return {
         way: {name: float(np.mean([year[name] for year in years])) for name in years[0]}
-        for way, years in found.items()
+        for way, years in result.items()
     }
 
 

@@ -114,7 +114,7 @@ def run(
         if block.dataset not in missing[experiment.name]
     ]
     waiting = [block for block in blocks if block.cells]
-    tick, done = progress or (lambda what, done, of: None), len(blocks) - len(waiting)
+    tick, done = progress or (lambda what, done, total: None), len(blocks) - len(waiting)
     tick("", done, len(blocks))
     spent: dict[str, float] = defaultdict(float)
     for block, seconds in _run_blocks(waiting, out, jobs, device):

@@ -11,9 +11,9 @@ from anml.core.checks import Array, Bools, Floats, Ints
 from anml.core.types import Task
 
 
-def _part(of: Any, rows: Any) -> dict[str, Any]:
+def _part(total: Any, rows: Any) -> dict[str, Any]:
     """Some rows of whatever there is for each row."""
-    named = {name: getattr(of, name) for name in of.BY_ROW}
+    named = {name: getattr(total, name) for name in total.BY_ROW}
     return {name: value[rows] for name, value in named.items() if value is not None}
 
 

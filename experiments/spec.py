@@ -205,11 +205,11 @@ def load(path: Path) -> Experiment:
 def list_experiments(room: str = "paper") -> dict[str, Experiment]:
     """Experiments by name: the paper's in its own order, or those that go `beyond` it."""
     folder = resources.files("experiments") / room
-    found = {Path(entry.name).stem: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    result = {Path(entry.name).stem: entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
     order = tomllib.loads((folder / "order.toml").read_text(encoding="utf-8"))["order"]
-    if set(order) != set(found) - {"order"}:
+    if set(order) != set(result) - {"order"}:
         raise InputError("order.toml must list every experiment once")
-    return {name: parse(name, tomllib.loads(found[name].read_text(encoding="utf-8"))) for name in order}
+    return {name: parse(name, tomllib.loads(result[name].read_text(encoding="utf-8"))) for name in order}
 
 
 def find_experiments(names: list[str]) -> list[Experiment]:
@@ -218,11 +218,11 @@ def find_experiments(names: list[str]) -> list[Experiment]:
     chosen: dict[str, Experiment] = {}
     for name in names:
         allowed = [*known, "or a file of your own that ends in .toml"]
-        found = load(Path(name)) if name.endswith(".toml") else known[one_of("experiment", name, allowed)]
+        result = load(Path(name)) if name.endswith(".toml") else known[one_of("experiment", name, allowed)]
         # Rows lie under the name of the experiment: two of one name would take each other's place.
-        if found.name in chosen:
-            raise InputError(f"two experiments are called {found.name!r}; name each once, or rename a file")
-        chosen[found.name] = found
+        if result.name in chosen:
+            raise InputError(f"two experiments are called {result.name!r}; name each once, or rename a file")
+        chosen[result.name] = result
     return list(chosen.values())
 
 
@@ -251,8 +251,8 @@ def _value(axis: str, value: Any) -> Any:
 @cache
 def report_texts(table: str) -> dict[str, Any]:
     """Texts for people, by name: what figures and methods are, and what pages say (`words.toml`)."""
-    found = (resources.files("experiments") / "words.toml").read_text(encoding="utf-8")
-    return dict(tomllib.loads(found)[table])
+    result = (resources.files("experiments") / "words.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(result)[table])
 
 
 Found = Iterable[tuple[str, dict[str, Any]]]
@@ -284,5 +284,5 @@ class TrialContext(NamedTuple):
 def timed(body: Callable[[], T]) -> tuple[T, float]:
     """Run a function; return its result and the processor time of this process."""
     start = time.process_time()
-    found = body()
-    return found, time.process_time() - start
+    result = body()
+    return result, time.process_time() - start

@@ -114,10 +114,10 @@ def check_claim(claim: Mapping[str, Any], results: Results) -> None:
     [form] = forms
     _margin(form, claim)
     terms = listed(lambda _, term: term)(form, claim[form])
-    many, first_number = _TERMS.get(form, (len(terms), len(terms)))
-    if len(terms) != many or many < 2:
+    large, first_number = _TERMS.get(form, (len(terms), len(terms)))
+    if len(terms) != large or large < 2:
         raise InputError(
-            f"{form} has {many if form in _TERMS else '2 or more'} terms, got {repr_short(list(terms))}"
+            f"{form} has {large if form in _TERMS else '2 or more'} terms, got {repr_short(list(terms))}"
         )
     for place, term in enumerate(terms[first_number:], start=first_number):
         a_number(f"{form}[{place}]", term)

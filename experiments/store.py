@@ -107,12 +107,12 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
 
 def own_experiments(folder: Path, but: Collection[str] = ()) -> list[Experiment]:
     """Experiments that are no part of the lab and were run into a folder, from the files kept there."""
-    found = []
+    results = []
     for path in sorted((folder / OWN_EXPERIMENTS).glob("*.toml")):
         if path.stem not in but:
             with error_context(f"kept in {path.parent}"):
-                found.append(load(path))
-    return found
+                results.append(load(path))
+    return results
 
 
 def keep_files(experiments: Sequence[Experiment], files: Sequence[Path], folder: Path) -> None:
@@ -163,9 +163,11 @@ def known_rows(experiment: Experiment, folder: Path) -> pl.DataFrame | None:
     rows = rows.unique(["cell", "trial"], keep="last", maintain_order=True)
     labels = [name for name in rows.columns if name in {"seed", *experiment.axes, "method"}]
     # Two conditions may be one setting under two labels: each has the rows.
-    found = today.join(rows.drop(labels), on="cell", how="inner").sort("seed", "trial", "order").drop("order")
+    result = (
+        today.join(rows.drop(labels), on="cell", how="inner").sort("seed", "trial", "order").drop("order")
+    )
     first = ["seed", "trial", *experiment.axes, "method"]
-    return found.select(*first, pl.exclude(*first, "cell"), "cell") if len(found) else None
+    return result.select(*first, pl.exclude(*first, "cell"), "cell") if len(result) else None
 
 
 def _has_cells(rows: pl.DataFrame) -> bool:

@@ -59,8 +59,8 @@ def summarise(folder: Path, experiments: dict[str, Experiment] | None = None) ->
 
 def count_verdicts(claims: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Number of claims in each of the four groups, without those that are counted apart."""
-    found = Counter(claim["verdict"] for claim in claims if not claim["apart"])
-    return {verdict: found[verdict] for verdict in reversed(VERDICTS)}
+    result = Counter(claim["verdict"] for claim in claims if not claim["apart"])
+    return {verdict: result[verdict] for verdict in reversed(VERDICTS)}
 
 
 def describe(results: Results) -> dict[str, Any]:
@@ -168,15 +168,16 @@ def _matches(experiment: Experiment, printed: Any, key: dict[str, str]) -> bool:
 
 def _closeness(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Of every metric that the paper prints: number of cells, of near ones, and the mean distance."""
-    found: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, float]] = {}
     for row in rows:
         if row["paper"] is not None and row["ours"] is not None:
-            of = found.setdefault(row["metric"], {"cells": 0, "near": 0, "distance": 0.0})
-            of["cells"] += 1
-            of["near"] += is_close_to_paper(row["metric"], row["ours"], row["paper"])
-            of["distance"] += abs(row["ours"] - row["paper"])
+            total = result.setdefault(row["metric"], {"cells": 0, "near": 0, "distance": 0.0})
+            total["cells"] += 1
+            total["near"] += is_close_to_paper(row["metric"], row["ours"], row["paper"])
+            total["distance"] += abs(row["ours"] - row["paper"])
     return {
-        metric: {**of, "distance": round(of["distance"] / of["cells"], 6)} for metric, of in found.items()
+        metric: {**total, "distance": round(total["distance"] / total["cells"], 6)}
+        for metric, total in result.items()
     }
 
 

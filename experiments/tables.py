@@ -30,11 +30,14 @@ def wide_table(experiment: Experiment, entry: dict[str, Any]) -> list[str]:
     ]
 
 
-def single_figure_sentence(entry: dict[str, Any], said: Sequence[str] = ()) -> list[str]:
+def single_figure_sentence(entry: dict[str, Any], message: Sequence[str] = ()) -> list[str]:
     """Return a sentence with the figures that have one value for the whole experiment."""
     once = [row for row in entry["rows"] if not row["key"] and row["ours"] is not None]
-    said = [*said, *(f"{metric_heading(row['metric'])} {cell(row)}{row.get('unit', '')}" for row in once)]
-    return ["", f"Over all of it: {'; '.join(said)}."] if said else []
+    message = [
+        *message,
+        *(f"{metric_heading(row['metric'])} {cell(row)}{row.get('unit', '')}" for row in once),
+    ]
+    return ["", f"Over all of it: {'; '.join(message)}."] if message else []
 
 
 def _single(rows: list[Row]) -> dict[str, list[Row]]:
@@ -44,14 +47,14 @@ def _single(rows: list[Row]) -> dict[str, list[Row]]:
         key = row["metric"], row["key"].get("profile"), row["key"].get("method")
         groups.setdefault(key, []).append(row)
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    found: dict[str, list[Row]] = {}
+    result: dict[str, list[Row]] = {}
     for metric in metrics[1:]:
-        some = [group for (name, *_), group in groups.items() if name == metric]
-        if all(len(group) > 1 and len({row["ours"] for row in group}) == 1 for group in some):
-            found[metric] = [
-                next((row for row in group if row["paper"] is not None), group[0]) for group in some
+        subset = [group for (name, *_), group in groups.items() if name == metric]
+        if all(len(group) > 1 and len({row["ours"] for row in group}) == 1 for group in subset):
+            result[metric] = [
+                next((row for row in group if row["paper"] is not None), group[0]) for group in subset
             ]
-    return found
+    return result
 
 
 def _of(row: Row) -> str:
@@ -86,8 +89,8 @@ def _table(rows: list[Row], across: tuple[str, ...]) -> list[str]:
         down.remove("profile")
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     # By metric, then in the order in which values first appear.
-    seen = dict.fromkeys((row["metric"], *_label(row, across)) for row in rows)
-    columns = sorted(seen, key=lambda column: metrics.index(column[0]))
+    inputs = dict.fromkeys((row["metric"], *_label(row, across)) for row in rows)
+    columns = sorted(inputs, key=lambda column: metrics.index(column[0]))
     cells: dict[Label, dict[Label, str]] = {}
     for row in rows:
         cells.setdefault(_label(row, down), {})[(row["metric"], *_label(row, across))] = cell(row)
@@ -129,15 +132,15 @@ def metric_heading(metric: str) -> str:
 
 def cell(row: Row) -> str:
     """A figure, half its interval, and the paper's; bold where it is far from the paper's."""
-    said = _number(row["metric"], row["ours"])
+    message = _number(row["metric"], row["ours"])
     if row["low"] is not None and row["high"] is not None:
         half = _number(row["metric"], (row["high"] - row["low"]) / 2, like=row["ours"])
-        said += f" ± {half.removeprefix('0')}" if float(half) else ""
+        message += f" ± {half.removeprefix('0')}" if float(half) else ""
     if row.get("paper") is None:
-        return said
+        return message
     far = not is_close_to_paper(row["metric"], row["ours"], row["paper"])
     mark = "~" if row.get("implied") else ""
-    return f"{f'**{said}**' if far else said} · paper {mark}{_number(row['metric'], row['paper'])}"
+    return f"{f'**{message}**' if far else message} · paper {mark}{_number(row['metric'], row['paper'])}"
 
 
 def _number(metric: str, value: float, like: float | None = None) -> str:

@@ -104,11 +104,11 @@ def run_batch(experiment: Experiment, places: Sequence[Place], device: str = "cp
         rows: list[Row] = []
         jobs: list[tuple[Case, Job]] = []
         for (trial, key, setting, case, methods), (q, loss) in zip(keyed, scored, strict=True):
-            seen = case.seen
-            t = np.ones(len(seen.y)) if seen.age is None else Decay(setting.decay)(seen.age)
-            signals = Signals.of(q, seen.v, seen.r, t, seen.contributor)
+            inputs = case.seen
+            t = np.ones(len(inputs.y)) if inputs.age is None else Decay(setting.decay)(inputs.age)
+            signals = Signals.of(q, inputs.v, inputs.r, t, inputs.contributor)
             if any(experiment.methods[method].combine == "evidence" for method in methods):
-                belief = label_estimates(seen, setting.decay)
+                belief = label_estimates(inputs, setting.decay)
                 signals = replace(
                     signals, p_correct=belief.p_correct, disputed=belief.doubtful, equal_votes=belief.evenly
                 )
@@ -117,10 +117,10 @@ def run_batch(experiment: Experiment, places: Sequence[Place], device: str = "cp
                 if setting.best < 1 and recipe.keep is not None:
                     recipe = replace(recipe, keep=recipe.keep * setting.best)
                 weighting = clock("combine_ms", partial(compute_sample_weights, signals, recipe))
-                found = _measured(case, signals, loss, weighting)
-                rows.append({"trial": trial, **dict(key), "method": method, **found})
+                result = _measured(case, signals, loss, weighting)
+                rows.append({"trial": trial, **dict(key), "method": method, **result})
                 kept = np.flatnonzero(weighting.kept)
-                jobs.append((case, Job(seen, kept, setting.epochs, setting.batch, setting.hidden)))
+                jobs.append((case, Job(inputs, kept, setting.epochs, setting.batch, setting.hidden)))
         errors = train_jobs(jobs, device, clock)
     trained = zip(rows, jobs, errors, strict=True)
     return [{**row, "error": error, **clock.of(job.name)} for row, (_, job), error in trained]
@@ -148,21 +148,23 @@ def _measured(case: Case, signals: Signals, loss: Floats, weighting: Weighting) 
 def score_cases(cases: Sequence[tuple[Setting, MethodInput]], device: str, clock: Clock) -> list[TrialScores]:
     """Q of every case; cases with the same data are scored once."""
     how = [(setting.profile, setting.scoring_epochs, setting.scoring_batch) for setting, _ in cases]
-    names = [(digest(seen.x, seen.y), seen.seed, each) for (_, seen), each in zip(cases, how, strict=True)]
-    first = {name: seen for name, (_, seen) in zip(names, cases, strict=True)}
+    names = [
+        (digest(inputs.x, inputs.y), inputs.seed, each) for (_, inputs), each in zip(cases, how, strict=True)
+    ]
+    first = {name: inputs for name, (_, inputs) in zip(names, cases, strict=True)}
     jobs: dict[Any, Job] = {}
-    for name, seen in first.items():
+    for name, inputs in first.items():
         chosen, epochs, batch = name[2]
         profile = PROFILES[chosen]
         if profile.epochs is not None:
-            every, batch = np.arange(len(seen.y)), batch or profile.batch or 200
-            jobs[name] = Job(seen, every, epochs or profile.epochs, batch, profile.hidden)
+            every, batch = np.arange(len(inputs.y)), batch or profile.batch or 200
+            jobs[name] = Job(inputs, every, epochs or profile.epochs, batch, profile.hidden)
     networks = dict(zip(jobs, train_in_batches(list(jobs.values()), device, clock, "scoring_s"), strict=True))
     known = {
         name: clock("krum_s", partial(_krum, jobs[name], networks[name], name[2][0], device))
         if name in jobs
-        else _early_stopped(seen, name[2][0], device)
-        for name, seen in first.items()
+        else _early_stopped(inputs, name[2][0], device)
+        for name, inputs in first.items()
     }
     return [known[name] for name in names]
 
@@ -174,14 +176,14 @@ def _krum(job: Job, network: NetworkBatch, profile: str, device: str) -> TrialSc
     return scale_scores(raw), factors.loss.double().cpu().numpy()
 
 
-def _early_stopped(seen: MethodInput, profile: str, device: str) -> TrialScores:
+def _early_stopped(inputs: MethodInput, profile: str, device: str) -> TrialScores:
     scores = score(
-        seen.x, seen.y, seen.task, classes=seen.classes, profile=profile, seed=seen.seed,
+        inputs.x, inputs.y, inputs.task, classes=inputs.classes, profile=profile, seed=inputs.seed,
         backend=torch_backend(device),
     )  # fmt: skip
-    if seen.numeric:
-        return scores.q, np.square(scores.held_out - seen.y)
-    return scores.q, -scores.held_out[np.arange(len(seen.y)), seen.y]
+    if inputs.numeric:
+        return scores.q, np.square(scores.held_out - inputs.y)
+    return scores.q, -scores.held_out[np.arange(len(inputs.y)), inputs.y]
 
 
 def train_jobs(jobs: Sequence[tuple[Case, Job]], device: str, clock: Clock) -> list[float]:
@@ -204,9 +206,9 @@ def train_in_batches(jobs: Sequence[Job], device: str, clock: Clock, step: str) 
     size = 1 if clock.on else PROGRAM[torch.device(device).type]
     for positions in groups.values():
         for start in range(0, len(positions), size):
-            some = positions[start : start + size]
-            batch = clock(step, partial(_program, [jobs[i] for i in some], device), jobs[some[0]].name)
-            for place, position in enumerate(some):
+            subset = positions[start : start + size]
+            batch = clock(step, partial(_program, [jobs[i] for i in subset], device), jobs[subset[0]].name)
+            for place, position in enumerate(subset):
                 networks[position] = batch.pick([place])
     return [network for network in networks if network is not None]
 
@@ -217,7 +219,7 @@ def _program(jobs: Sequence[Job], device: str) -> NetworkBatch:
     networks = initialise(jobs[0].shape, seeds, device)
     every = {id(job.seen): job.seen for job in jobs}
     place = {name: position for position, name in enumerate(every)}
-    tensors = [as_data(seen.x, seen.y, seen.task, device) for seen in every.values()]
+    tensors = [as_data(inputs.x, inputs.y, inputs.task, device) for inputs in every.values()]
     data = TrainingData(
         torch.stack([x for x, _ in tensors]),
         torch.stack([y for _, y in tensors]),

@@ -31,8 +31,10 @@ def _first_lie(
 ) -> Case:
     """The first of fifteen contributors lie."""
     rng, rows = np.random.default_rng(seed), source(seed, n)
-    who = rng.integers(0, 15, n)
-    return _contributed(rng, rows, np.where(who < liars, lie(rows.y), rows.y), who, range(liars))
+    contributor = rng.integers(0, 15, n)
+    return _contributed(
+        rng, rows, np.where(contributor < liars, lie(rows.y), rows.y), contributor, range(liars)
+    )
 
 
 def _clean(source: Callable[[int, int], BankRows], n: int) -> Make:
@@ -45,37 +47,39 @@ def _flipped(source: Callable[[int, int], BankRows], n: int) -> Make:
 
 def _boundary_noise(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), moons(seed, 800)
-    who = rng.integers(0, 15, 800)
+    contributor = rng.integers(0, 15, 800)
     other, margin = sources.second_class(rows, seed)
     ease = np.argsort(np.argsort(margin)) / len(margin)
-    rate = rng.uniform(0.2, 1.8, 15)[who] * np.exp(-4 * ease)
+    rate = rng.uniform(0.2, 1.8, 15)[contributor] * np.exp(-4 * ease)
     rate = np.clip(rate * 0.13 / rate.mean(), 0, 0.9)
-    return _contributed(rng, rows, np.where(rng.uniform(size=800) < rate, other, rows.y), who)
+    return _contributed(rng, rows, np.where(rng.uniform(size=800) < rate, other, rows.y), contributor)
 
 
 def _minority_flipped(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 1_200, apart=1.2, common=0.95)
-    who = np.where(rng.uniform(size=1_200) < 0.35, 0, rng.integers(1, 8, 1_200))
-    return _contributed(rng, rows, np.where(who == 0, 0, rows.y), who, [0])
+    contributor = np.where(rng.uniform(size=1_200) < 0.35, 0, rng.integers(1, 8, 1_200))
+    return _contributed(rng, rows, np.where(contributor == 0, 0, rows.y), contributor, [0])
 
 
 def _specialists(share: float, seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), sources.forests(seed, 840)
-    who = rows.y * 3 + rng.integers(0, 3, len(rows.y))
+    contributor = rows.y * 3 + rng.integers(0, 3, len(rows.y))
     liars = rng.permutation(21)[: round(share * 21)]
-    return _contributed(rng, rows, np.where(np.isin(who, liars), (rows.y + 1) % 7, rows.y), who, liars)
+    return _contributed(
+        rng, rows, np.where(np.isin(contributor, liars), (rows.y + 1) % 7, rows.y), contributor, liars
+    )
 
 
 def _backdoor(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 800)
-    who = rng.integers(1, 20, 800)
+    contributor = rng.integers(1, 20, 800)
     planted = rng.permutation(np.flatnonzero(rows.y == 0))[:40]
-    who[planted] = 0
+    contributor[planted] = 0
     x, label = _add_trigger(rows.x, planted), rows.y.copy()
     label[planted] = 1
     targets = rows.x_test[rows.y_test == 0]
     trigger = Trigger(_add_trigger(targets, np.arange(len(targets))), 1)
-    return _contributed(rng, rows._replace(x=x), label, who, [0], clean=rows, trigger=trigger)
+    return _contributed(rng, rows._replace(x=x), label, contributor, [0], clean=rows, trigger=trigger)
 
 
 def _add_trigger(x: Floats, rows: Ints) -> Floats:
@@ -87,13 +91,13 @@ def _add_trigger(x: Floats, rows: Ints) -> Floats:
 def _minority_concept(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     n = 800 + TEST_ROWS
-    who = rng.integers(0, 15, n)
-    elsewhere = who < 2
+    contributor = rng.integers(0, 15, n)
+    elsewhere = contributor < 2
     x = rng.normal(size=(n, 8))
     score = 3 * x[:, 0] * np.where(elsewhere, -1, 1) + x[:, 1]
     y = (score + rng.logistic(size=n) * 0.5 > 0).astype(np.int64)
     rows = sources.train_test_cut(np.column_stack([x, elsewhere]), y, 800)
-    return _contributed(rng, rows, rows.y.copy(), who[:800])
+    return _contributed(rng, rows, rows.y.copy(), contributor[:800])
 
 
 def _asymmetric(seed: int) -> Case:
@@ -104,34 +108,34 @@ def _asymmetric(seed: int) -> Case:
 
 def _two_experts(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 400, 4, apart=1.5)
-    who = np.array([rng.permutation(22)[:3] for _ in range(400)]).ravel()
+    contributor = np.array([rng.permutation(22)[:3] for _ in range(400)]).ravel()
     item = np.repeat(np.arange(400), 3)
     label = rng.integers(0, 4, len(item))
-    label = np.where((who >= 2) & (who < 8), who % 4, label)
-    expert = (who < 2) & (rng.uniform(size=len(item)) < 0.95)
+    label = np.where((contributor >= 2) & (contributor < 8), contributor % 4, label)
+    expert = (contributor < 2) & (rng.uniform(size=len(item)) < 0.95)
     all_rows = rows._replace(x=rows.x[item], y=rows.y[item])
-    return build_case(all_rows, np.where(expert, all_rows.y, label), who, range(2, 22), item=item)
+    return build_case(all_rows, np.where(expert, all_rows.y, label), contributor, range(2, 22), item=item)
 
 
 def _near_copies(seed: int) -> Case:
     rng, rows = np.random.default_rng(seed), clusters(seed, 800)
-    who = rng.integers(0, 20, 800)
+    contributor = rng.integers(0, 20, 800)
     x, truth, label = rows.x.copy(), rows.y.copy(), rows.y.copy()
-    copied = rng.permutation(np.flatnonzero(who >= 5))[:10]
+    copied = rng.permutation(np.flatnonzero(contributor >= 5))[:10]
     for liar in range(5):
-        own = np.flatnonzero(who == liar)
+        own = np.flatnonzero(contributor == liar)
         source = rng.choice(copied, len(own))
         x[own] = rows.x[source] + rng.normal(0, 0.03, (len(own), x.shape[1]))
         truth[own], label[own] = rows.y[source], 1 - rows.y[source]
-    return build_case(rows._replace(x=x, y=truth), label, who, range(5), clean=rows)
+    return build_case(rows._replace(x=x, y=truth), label, contributor, range(5), clean=rows)
 
 
 def _numbers(shifted: int, seed: int) -> Case:
     rng = np.random.default_rng(seed)
     rows, all_numbers = sources.heteroscedastic(rng, 700)
-    who = rng.integers(0, 15, 700)
-    label = np.where(who < shifted, rows.y + all_numbers.std(), rows.y)
-    return build_case(rows, label, who, range(shifted), numeric=True)
+    contributor = rng.integers(0, 15, 700)
+    label = np.where(contributor < shifted, rows.y + all_numbers.std(), rows.y)
+    return build_case(rows, label, contributor, range(shifted), numeric=True)
 
 
 CONDITIONS: dict[str, Make] = {

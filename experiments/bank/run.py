@@ -44,32 +44,32 @@ from experiments.spec import Experiment, Found, TrialContext, timed
 STANDARD_ERRORS = 3.5
 
 
-def cleanlab(seen: MethodInput) -> Outcome | None:
+def cleanlab(inputs: MethodInput) -> Outcome | None:
     """Drop what cleanlab finds by confident learning, on held-out probabilities of a forest; classes only."""
-    if seen.numeric:
+    if inputs.numeric:
         return None
-    _, codes = np.unique(seen.y, return_inverse=True)
-    chances = held_out(seen)
-    found = import_optional("cleanlab.filter", "cleanlab").find_label_issues(codes, chances, n_jobs=1)
-    kept = ~np.asarray(found, dtype=np.bool_)
-    return Outcome(train=_on_rows(seen, kept), kept=kept, score=chances[np.arange(len(codes)), codes])
+    _, codes = np.unique(inputs.y, return_inverse=True)
+    chances = held_out(inputs)
+    result = import_optional("cleanlab.filter", "cleanlab").find_label_issues(codes, chances, n_jobs=1)
+    kept = ~np.asarray(result, dtype=np.bool_)
+    return Outcome(train=_on_rows(inputs, kept), kept=kept, score=chances[np.arange(len(codes)), codes])
 
 
-def zdrop(seen: MethodInput) -> Outcome:
+def zdrop(inputs: MethodInput) -> Outcome:
     """Drop contributors who agree with a held-out forest far less than all do, by standard errors.
 
     A class agrees or does not; a number agrees the better the nearer it is to the forest's.
     """
-    predicted = held_out(seen)
-    if seen.numeric:
-        agrees = -np.abs(predicted - seen.y)
+    predicted = held_out(inputs)
+    if inputs.numeric:
+        agrees = -np.abs(predicted - inputs.y)
     else:
-        agrees = (predicted.argmax(axis=1) == np.unique(seen.y, return_inverse=True)[1]).astype(float)
-    mean, error = seen.mean(agrees), agrees.std() / np.sqrt(seen.rows)
+        agrees = (predicted.argmax(axis=1) == np.unique(inputs.y, return_inverse=True)[1]).astype(float)
+    mean, error = inputs.mean(agrees), agrees.std() / np.sqrt(inputs.rows)
     dropped = mean < agrees.mean() - STANDARD_ERRORS * error
-    kept = ~dropped[seen.who]
+    kept = ~dropped[inputs.who]
     verdict = np.where(dropped, CONTRADICTS, INCONCLUSIVE)
-    return Outcome(train=_on_rows(seen, kept), kept=kept, score=in_unit(mean)[seen.who], verdict=verdict)
+    return Outcome(train=_on_rows(inputs, kept), kept=kept, score=in_unit(mean)[inputs.who], verdict=verdict)
 
 
 def oracle(case: Case) -> Outcome:
@@ -77,24 +77,24 @@ def oracle(case: Case) -> Outcome:
     return Outcome(train=lambda learner: learner.fit(*case.bound))
 
 
-def held_out(seen: MethodInput) -> Floats:
+def held_out(inputs: MethodInput) -> Floats:
     """Out-of-fold predictions of a forest, labels of a thing in one fold: chances of classes, or numbers."""
-    if seen.numeric:
+    if inputs.numeric:
         forest, folds, method = RandomForestRegressor, KFold, "predict"
     else:
-        folds = StratifiedKFold if seen.item is None else StratifiedGroupKFold
+        folds = StratifiedKFold if inputs.item is None else StratifiedGroupKFold
         forest, method = RandomForestClassifier, "predict_proba"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of classes with fewer rows than folds
-        found = cross_val_predict(
-            forest(random_state=seen.seed), seen.x, seen.y, groups=seen.item, method=method,
-            cv=folds(FOLDS, shuffle=True, random_state=seen.seed),
+        result = cross_val_predict(
+            forest(random_state=inputs.seed), inputs.x, inputs.y, groups=inputs.item, method=method,
+            cv=folds(FOLDS, shuffle=True, random_state=inputs.seed),
         )  # fmt: skip
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(result, dtype=np.float64)
 
 
-def _on_rows(seen: MethodInput, kept: Array) -> Callable[[Any], Any]:
-    return lambda learner: learner.fit(seen.x[kept], seen.y[kept])
+def _on_rows(inputs: MethodInput, kept: Array) -> Callable[[Any], Any]:
+    return lambda learner: learner.fit(inputs.x[kept], inputs.y[kept])
 
 
 PEERS_WITHOUT_TRUTH: dict[str, Callable[[MethodInput], Outcome | None]] = {
@@ -118,12 +118,12 @@ def learner(name: str, numeric: bool, seed: int) -> Any:
 
 def measures(case: Case, answer: Outcome) -> Measured:
     """Errors of the final models, what is done with labels, and what is said of people."""
-    found, bad = of_labels(case, answer), case.bad
+    result, bad = of_labels(case, answer), case.bad
     for name in LEARNERS:
         final = of_test(case, _final(case.seen, answer, name))
-        found |= {f"{measure}_{name}": value for measure, value in final.items()}
+        result |= {f"{measure}_{name}": value for measure, value in final.items()}
     verdict = np.full(len(bad), INCONCLUSIVE) if answer.verdict is None else answer.verdict
-    return found | count_verdicts(
+    return result | count_verdicts(
         verdict,
         {
             "honest": (~bad, VERDICTS),
@@ -136,13 +136,13 @@ def measures(case: Case, answer: Outcome) -> Measured:
     )
 
 
-def _final(seen: MethodInput, answer: Outcome, name: str) -> Predict:
+def _final(inputs: MethodInput, answer: Outcome, name: str) -> Predict:
     """A final model; where one class is left it is predicted, as not every estimator takes a single one."""
-    left = np.unique(seen.y if answer.kept is None else seen.y[answer.kept])
+    left = np.unique(inputs.y if answer.kept is None else inputs.y[answer.kept])
     if len(left) == 1:
         return lambda x: np.full(len(x), left[0])
     assert answer.train is not None
-    model = answer.train(learner(name, seen.numeric, seen.seed))
+    model = answer.train(learner(name, inputs.numeric, inputs.seed))
     return lambda x: np.asarray(model.predict(x))
 
 
@@ -159,40 +159,40 @@ def run_method(experiment: Experiment, case: Case, method: str) -> Outcome | Non
     return PEERS_WITHOUT_TRUTH[method](case.seen) if method in PEERS_WITHOUT_TRUTH else ORACLES[method](case)
 
 
-def apply_recipe(seen: MethodInput, recipe: Recipe) -> Outcome:
+def apply_recipe(inputs: MethodInput, recipe: Recipe) -> Outcome:
     """Weigh the rows as `AnmlClassifier` and `AnmlRegressor` do, and train as they would."""
     # Only where the belief decides may a recipe leave evidence out.
     evidence = recipe.combine == "evidence"
-    found, seconds = assess_once(seen, recipe.use if evidence else Recipe().use)
-    weighting, belief = compute_sample_weights(found.signals, recipe), found.belief
-    if seen.numeric:
-        training = training_labels(weighting, found.signals, seen.y, belief.truth, "regression")
+    result, seconds = assess_once(inputs, recipe.use if evidence else Recipe().use)
+    weighting, belief = compute_sample_weights(result.signals, recipe), result.belief
+    if inputs.numeric:
+        training = training_labels(weighting, result.signals, inputs.y, belief.truth, "regression")
     else:
-        weighting = keep_one_per_class(weighting, seen.y, belief.p_correct)
-        names, codes = np.unique(seen.y, return_inverse=True)
-        training = training_labels(weighting, found.signals, codes, belief.truth, "classification")
+        weighting = keep_one_per_class(weighting, inputs.y, belief.p_correct)
+        names, codes = np.unique(inputs.y, return_inverse=True)
+        training = training_labels(weighting, result.signals, codes, belief.truth, "classification")
         training = training and training._replace(y=names[training.y])
 
     def train(learner: object) -> object:
-        rng = np.random.default_rng(seen.seed)
-        return fit_weighted(learner, seen.x, seen.y, weighting, rng, training)
+        rng = np.random.default_rng(inputs.seed)
+        return fit_weighted(learner, inputs.x, inputs.y, weighting, rng, training)
 
     answer = Outcome(train=train, kept=weighting.kept, seconds=seconds)
     if evidence:
         p_correct, people = belief.p_correct, belief.contributors
-        verdict = None if people is None else seen.by_name(people.verdict)
+        verdict = None if people is None else inputs.by_name(people.verdict)
         return replace(answer, p_correct=p_correct, verdict=verdict)
     return replace(answer, score=None if recipe.combine == "uniform" else weighting.w)
 
 
 @lru_cache(maxsize=1)
-def assess_once(seen: MethodInput, use: tuple[str, ...]) -> tuple[Assessment, float]:
+def assess_once(inputs: MethodInput, use: tuple[str, ...]) -> tuple[Assessment, float]:
     """One assessment of the rows for all recipes, with the estimators' defaults, and the time it took.
 
     No label is out of date.
     """
-    if not seen.numeric:
-        names, codes = np.unique(seen.y, return_inverse=True)
-        seen = replace(seen, y=codes, classes=len(names))
+    if not inputs.numeric:
+        names, codes = np.unique(inputs.y, return_inverse=True)
+        inputs = replace(inputs, y=codes, classes=len(names))
     recipe = replace(RECIPES["multiplicative"], use=use)
-    return timed(lambda: run_assessment(seen, recipe=recipe, floor=ColdStart()))
+    return timed(lambda: run_assessment(inputs, recipe=recipe, floor=ColdStart()))

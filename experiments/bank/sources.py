@@ -137,11 +137,11 @@ def build_case(
     clean: BankRows | None = None, trigger: Trigger | None = None, **more: Any,
 ) -> Case:  # fmt: skip
     """The condition in which contributors give these labels of these rows; `more` is seen as well."""
-    seen = MethodInput(
+    inputs = MethodInput(
         rows.x, label, 1 if numeric else int(max(label.max(), rows.y.max())) + 1, contributor, **more
     )
     theirs = np.isin(contributor, list(bad))
     before = None if clean is None else (clean.x, clean.y)
     return Case(
-        seen, GroundTruth(rows.x_test, rows.y_test, rows.y, bad=theirs, clean=before, trigger=trigger)
+        inputs, GroundTruth(rows.x_test, rows.y_test, rows.y, bad=theirs, clean=before, trigger=trigger)
     )

@@ -31,26 +31,26 @@ class Tuned(NamedTuple):
     rate: float
 
 
-def select_learning_rate(seen: SystemInput, predicts: Sequence[Predict]) -> Tuned:
+def select_learning_rate(inputs: SystemInput, predicts: Sequence[Predict]) -> Tuned:
     """Choose one of the models that were trained at the rates of the grid."""
-    wrong = [float((each(seen.held_x) != seen.held_y).mean()) for each in predicts]
+    wrong = [float((each(inputs.held_x) != inputs.held_y).mean()) for each in predicts]
     best = int(np.argmin(wrong))
     return Tuned(predicts[best], GRID[best])
 
 
-def of_contributors(seen: SystemInput, scores: Floats, threshold: float = 0.0) -> Outcome:
+def of_contributors(inputs: SystemInput, scores: Floats, threshold: float = 0.0) -> Outcome:
     """Rows of all contributors but the worst, as many as there are attackers; or of all above a threshold."""
-    best = np.argsort(scores, kind="stable")[seen.malicious :]
-    kept, natural = (np.isin(seen.who, some) for some in (best, np.flatnonzero(scores > threshold)))
+    best = np.argsort(scores, kind="stable")[inputs.malicious :]
+    kept, natural = (np.isin(inputs.who, subset) for subset in (best, np.flatnonzero(scores > threshold)))
     return _non_empty(kept, natural, scores)
 
 
-def of_rows(seen: SystemInput, scores: Floats, threshold: float = 0.0) -> Outcome:
+def of_rows(inputs: SystemInput, scores: Floats, threshold: float = 0.0) -> Outcome:
     """The rows with the best scores, all but the attackers' share; or those above a threshold."""
     kept = np.zeros(len(scores), dtype=bool)
-    count = round(len(scores) * (1 - seen.malicious / seen.clients))
+    count = round(len(scores) * (1 - inputs.malicious / inputs.clients))
     kept[np.argsort(-scores, kind="stable")[:count]] = True
-    return _non_empty(kept, scores > threshold, seen.mean(scores))
+    return _non_empty(kept, scores > threshold, inputs.mean(scores))
 
 
 def _non_empty(kept: Bools, natural: Bools, quality: Floats) -> Outcome:
@@ -58,66 +58,66 @@ def _non_empty(kept: Bools, natural: Bools, quality: Floats) -> Outcome:
     return Outcome(kept=kept, natural=natural if natural.any() else np.ones_like(kept), quality=quality)
 
 
-def final_models(seen: SystemInput, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
+def final_models(inputs: SystemInput, kept: Sequence[Bools], setting: Setting) -> list[Tuned]:
     """The common model trained on each choice of rows: different ones as one program for each rate."""
     if not kept:
         return []
     names = [choice.tobytes() for choice in kept]
     different = dict(zip(names, kept, strict=True))
-    shape = LayerWidths(seen.x.shape[1], setting.hidden, seen.classes)
+    shape = LayerWidths(inputs.x.shape[1], setting.hidden, inputs.classes)
     weight = torch.as_tensor(np.stack(list(different.values())), dtype=torch.float32)
-    data = TrainingData.shared(*as_data(seen.x, seen.y), weight)
-    seeds, trained = [seen.seed] * len(different), []
+    data = TrainingData.shared(*as_data(inputs.x, inputs.y), weight)
+    seeds, trained = [inputs.seed] * len(different), []
     for rate in GRID:
         networks = initialise(shape, seeds)
         train(networks, data, "classification", seeds, epochs=setting.epochs, batch=setting.batch, lr=rate)
         trained.append(networks)
-    found = {
+    result = {
         name: select_learning_rate(
-            seen, [partial(predicted, shape, networks.flat[at]) for networks in trained]
+            inputs, [partial(predicted, shape, networks.flat[at]) for networks in trained]
         )
         for at, name in enumerate(different)
     }
-    return [found[name] for name in names]
+    return [result[name] for name in names]
 
 
 def measure_models(case: Case, answer: Outcome, model: Tuned, natural: Tuned | None = None) -> Measured:
     """Errors of the models, what is done with labels, and how contributors are ranked and paid."""
-    found = {**of_test(case, model.predict, "backdoor"), "lr": model.rate, **of_labels(case, answer)}
+    result = {**of_test(case, model.predict, "backdoor"), "lr": model.rate, **of_labels(case, answer)}
     if natural is not None:
-        found["error_natural"] = of_test(case, natural.predict)["error"]
-    return found if answer.quality is None else {**found, **of_quality(case, answer.quality)}
+        result["error_natural"] = of_test(case, natural.predict)["error"]
+    return result if answer.quality is None else {**result, **of_quality(case, answer.quality)}
 
 
 REWEIGHTING_METHODS: dict[str, Callable[[SystemInput, Schedule], Reweighted]] = {
-    "L2RW": lambda seen, plan: learning_to_reweight(
-        seen.x, seen.y, seen.root_x, seen.root_y, seen.classes, plan
+    "L2RW": lambda inputs, plan: learning_to_reweight(
+        inputs.x, inputs.y, inputs.root_x, inputs.root_y, inputs.classes, plan
     ),
-    "DivideMix": lambda seen, plan: dividemix(seen.x, seen.y, seen.classes, plan),
+    "DivideMix": lambda inputs, plan: dividemix(inputs.x, inputs.y, inputs.classes, plan),
     # Told the attackers' share, it keeps all but that.
-    "GLISTER": lambda seen, plan: glister(
-        seen.x, seen.y, seen.root_x, seen.root_y, seen.classes,
-        float(np.clip(1 - seen.malicious / seen.clients, 0.05, 1.0)), plan,
+    "GLISTER": lambda inputs, plan: glister(
+        inputs.x, inputs.y, inputs.root_x, inputs.root_y, inputs.classes,
+        float(np.clip(1 - inputs.malicious / inputs.clients, 0.05, 1.0)), plan,
     ),
 }  # fmt: skip
 
 
 @lru_cache(maxsize=len(REWEIGHTING_METHODS))
-def _at_every_rate(seen: SystemInput, way: str, setting: Setting) -> list[Reweighted]:
+def _at_every_rate(inputs: SystemInput, way: str, setting: Setting) -> list[Reweighted]:
     """The networks of a way; those for its rows and for its contributors are the same."""
     plans = [
-        Schedule(setting.hidden, setting.epochs, setting.batch, rate, seen.seed % 2**31) for rate in GRID
+        Schedule(setting.hidden, setting.epochs, setting.batch, rate, inputs.seed % 2**31) for rate in GRID
     ]
-    return [REWEIGHTING_METHODS[way](seen, plan) for plan in plans]
+    return [REWEIGHTING_METHODS[way](inputs, plan) for plan in plans]
 
 
-def train_reweighting(seen: SystemInput, way: str, setting: Setting, *, contributors: bool) -> Outcome:
+def train_reweighting(inputs: SystemInput, way: str, setting: Setting, *, contributors: bool) -> Outcome:
     """Train a way's own network at every rate; or the common one on the contributors that it weighs most."""
-    found = _at_every_rate(seen, way, setting)
-    predicts = [each.predict for each in found]
-    weights = found[GRID.index(select_learning_rate(seen, predicts).rate)].weights
-    scores = seen.mean(weights)
+    result = _at_every_rate(inputs, way, setting)
+    predicts = [each.predict for each in result]
+    weights = result[GRID.index(select_learning_rate(inputs, predicts).rate)].weights
+    scores = inputs.mean(weights)
     if contributors:
         # A way has no threshold of its own for contributors: half of the usual weight is taken.
-        return of_contributors(seen, scores, float(np.median(scores)) / 2)
+        return of_contributors(inputs, scores, float(np.median(scores)) / 2)
     return Outcome(predicts, quality=scores, weights=weights)

@@ -58,26 +58,26 @@ class Trained:
     rounds: list[CitedRound]
 
 
-def shape_of(seen: SystemInput) -> LayerWidths:
+def shape_of(inputs: SystemInput) -> LayerWidths:
     """The network that all clients train."""
-    return LayerWidths(seen.x.shape[1], HIDDEN, seen.classes)
+    return LayerWidths(inputs.x.shape[1], HIDDEN, inputs.classes)
 
 
-def training_of(seen: SystemInput) -> LocalTraining:
+def training_of(inputs: SystemInput) -> LocalTraining:
     """About as many steps a round whatever the number of rows."""
-    largest = int(seen.rows.max())
+    largest = int(inputs.rows.max())
     return LocalTraining(max(1, round(LOCAL_STEPS / -(-largest // BATCH))), BATCH)
 
 
-def federate(seen: SystemInput, rule: Rule, training: LocalTraining | None = None) -> Trained:
+def federate(inputs: SystemInput, rule: Rule, training: LocalTraining | None = None) -> Trained:
     """Run all rounds."""
-    shape, training = shape_of(seen), training or training_of(seen)
-    clients = Clients.of(seen.x, seen.y, seen.who, shape)
-    model = initialise(shape, [seen.seed]).flat[0]
+    shape, training = shape_of(inputs), training or training_of(inputs)
+    clients = Clients.of(inputs.x, inputs.y, inputs.who, shape)
+    model = initialise(shape, [inputs.seed]).flat[0]
     answers, rounds = [], []
     for number in range(N_ROUNDS):
-        updates = simulate_updates(seen, clients, model, number, training)
-        rounds.append(CitedRound(number, model, updates, seen, clients, training))
+        updates = simulate_updates(inputs, clients, model, number, training)
+        rounds.append(CitedRound(number, model, updates, inputs, clients, training))
         answers.append(rule(rounds[-1]))
         model = model + torch.as_tensor(np.asarray(answers[-1].update, dtype=np.float32))
     scores, weights = (np.mean([getattr(a, name) for a in answers], axis=0) for name in ("scores", "weights"))
@@ -85,16 +85,16 @@ def federate(seen: SystemInput, rule: Rule, training: LocalTraining | None = Non
 
 
 def simulate_updates(
-    seen: SystemInput, clients: Clients, model: Tensor, number: int, training: LocalTraining
+    inputs: SystemInput, clients: Clients, model: Tensor, number: int, training: LocalTraining
 ) -> Array:
     """Updates as they arrive: what training gives, and noise as long from those who only pretend."""
-    seeds = [seen.seed + 1_000 * number + client for client in range(clients.count)]
+    seeds = [inputs.seed + 1_000 * number + client for client in range(clients.count)]
     updates = clients.updates(model, seeds, training)
-    if seen.noise_updates.any():
-        rng = np.random.default_rng([seen.seed, number])
-        usual = float(np.median(np.linalg.norm(updates[~seen.noise_updates], axis=1)))
-        noise = rng.normal(size=(int(seen.noise_updates.sum()), updates.shape[1]))
-        updates[seen.noise_updates] = usual * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    if inputs.noise_updates.any():
+        rng = np.random.default_rng([inputs.seed, number])
+        typical = float(np.median(np.linalg.norm(updates[~inputs.noise_updates], axis=1)))
+        noise = rng.normal(size=(int(inputs.noise_updates.sum()), updates.shape[1]))
+        updates[inputs.noise_updates] = typical * noise / np.linalg.norm(noise, axis=1, keepdims=True)
     return updates
 
 
@@ -106,8 +106,8 @@ def probe_clients(at: CitedRound) -> Floats:
     replies = at.clients.updates(begin, seeds, at.training)
     if at.seen.noise_updates.any():
         rng = np.random.default_rng([at.seen.seed, at.number, 1])
-        some = at.seen.noise_updates
-        replies[some] = rng.normal(size=replies[some].shape) * replies[~some].std()
+        subset = at.seen.noise_updates
+        replies[subset] = rng.normal(size=replies[subset].shape) * replies[~subset].std()
     return abnormality(probes, replies)
 
 
@@ -116,8 +116,8 @@ def _with_attacker_count(
 ) -> Callable[[SystemInput], Rule]:
     """Return a rule that takes the number of attackers, at most its limit."""
 
-    def of_trial(seen: SystemInput) -> Rule:
-        malicious = min(seen.malicious, limit(seen.clients))
+    def of_trial(inputs: SystemInput) -> Rule:
+        malicious = min(inputs.malicious, limit(inputs.clients))
         return lambda at: rule(at.updates, malicious)
 
     return of_trial
@@ -133,23 +133,23 @@ def _trusting(rows: Floats, labels: Ints) -> Rule:
     return rule
 
 
-def _own_set(seen: SystemInput) -> Rule:
+def _own_set(inputs: SystemInput) -> Rule:
     """The server has no clean set, and takes rows at random of what was contributed."""
-    some = np.random.default_rng(seen.seed).permutation(len(seen.y))[: len(seen.root_y)]
-    return _trusting(seen.x[some], seen.y[some])
+    subset = np.random.default_rng(inputs.seed).permutation(len(inputs.y))[: len(inputs.root_y)]
+    return _trusting(inputs.x[subset], inputs.y[subset])
 
 
 def _carried(
-    seen: SystemInput, rule: Callable[[CitedRound, Floats], Any], after: Callable[[Floats, Any], Floats]
+    inputs: SystemInput, rule: Callable[[CitedRound, Floats], Any], after: Callable[[Floats, Any], Floats]
 ) -> Rule:
     """A rule that carries on from round to round what it holds of each client."""
-    held: Floats = np.zeros(seen.clients)
+    held: Floats = np.zeros(inputs.clients)
 
     def carrying(at: CitedRound) -> Any:
         nonlocal held
-        found = rule(at, held)
-        held = after(held, found)
-        return found
+        result = rule(at, held)
+        held = after(held, result)
+        return result
 
     return carrying
 
@@ -157,43 +157,45 @@ def _carried(
 def _anml_rule(recipe: str) -> Callable[[SystemInput], Rule]:
     """Clients weighed by a recipe, from updates, credentials, and (by evidence) the rounds before."""
 
-    def of_trial(seen: SystemInput) -> Rule:
-        v, r = (None if given is None else seen.mean(given) for given in (seen.v, seen.r))
+    def of_trial(inputs: SystemInput) -> Rule:
+        v, r = (None if given is None else inputs.mean(given) for given in (inputs.v, inputs.r))
 
         def rule(at: CitedRound, before: Floats) -> Any:
             rng = np.random.default_rng([at.seen.seed, at.number])
             return weighted(at.updates, v, r, recipe=recipe, before=before, rng=rng)
 
-        return _carried(seen, rule, lambda before, found: carry_over_evidence(before, found.nats))
+        return _carried(inputs, rule, lambda before, result: carry_over_evidence(before, result.nats))
 
     return of_trial
 
 
 # Each makes a rule for a trial, which may remember rounds.
 RULES: dict[str, Callable[[SystemInput], Rule]] = {
-    "FedAvg": lambda seen: lambda at: mean(at.updates, at.clients.counts()),
+    "FedAvg": lambda inputs: lambda at: mean(at.updates, at.clients.counts()),
     "Krum": _with_attacker_count(krum, lambda n: (n - 3) // 2),
     "Multi-Krum": _with_attacker_count(multi_krum, lambda n: (n - 3) // 2),
-    "median": lambda seen: lambda at: median(at.updates),
+    "median": lambda inputs: lambda at: median(at.updates),
     "trimmed mean": _with_attacker_count(trimmed_mean, lambda n: (n - 1) // 2),
     "Bulyan": _with_attacker_count(bulyan, lambda n: (n - 3) // 4),
-    "FLTrust": lambda seen: _trusting(seen.root_x, seen.root_y),
+    "FLTrust": lambda inputs: _trusting(inputs.root_x, inputs.root_y),
     "FLTrust, own set": _own_set,
     # A probe of every client in every round, trust carried on.
-    "RECESS": lambda seen: _carried(
-        seen,
+    "RECESS": lambda inputs: _carried(
+        inputs,
         lambda at, trust: recess(at.updates, probe_clients(at), trust),
-        lambda trust, found: found.scores,
+        lambda trust, result: result.scores,
     ),
     "ours, q v r T": _anml_rule("multiplicative"),
     "ours, believed": _anml_rule("evidence"),
 }
 
 
-def train_with_rule(seen: SystemInput, make: Callable[[SystemInput], Rule], *, says: bool = True) -> Outcome:
+def train_with_rule(
+    inputs: SystemInput, make: Callable[[SystemInput], Rule], *, says: bool = True
+) -> Outcome:
     """Train by a rule at every rate; scores and weights of clients are those of the rate that is taken."""
-    found = [federate(seen, make(seen), replace(training_of(seen), lr=rate)) for rate in GRID]
-    predicts = [partial(predicted, each.shape, each.model) for each in found]
-    best = found[GRID.index(select_learning_rate(seen, predicts).rate)]
-    weights = (best.weights / seen.rows)[seen.who]
+    results = [federate(inputs, make(inputs), replace(training_of(inputs), lr=rate)) for rate in GRID]
+    predicts = [partial(predicted, each.shape, each.model) for each in results]
+    best = results[GRID.index(select_learning_rate(inputs, predicts).rate)]
+    weights = (best.weights / inputs.rows)[inputs.who]
     return Outcome(predicts, quality=best.scores if says else None, weights=weights)

@@ -35,25 +35,25 @@ def required_inputs(name: str) -> str:
 
 def run_system(name: str, case: Trial, setting: Setting) -> Outcome:
     """Run a system on a trial; only the bounds use the ground truth."""
-    seen = case.seen
+    inputs = case.seen
     if name == "oracle":
         return Outcome(kept=case.right & ~case.truth.bad, quality=(~case.bad).astype(np.float64))
     if name == "federated oracle":
         # The mean of honest clients' updates.
         return train_with_rule(
-            seen, lambda _: lambda at: mean(at.updates, at.clients.counts() * ~case.bad), says=False
+            inputs, lambda _: lambda at: mean(at.updates, at.clients.counts() * ~case.bad), says=False
         )
     if name in RULES:
-        return train_with_rule(seen, RULES[name], says=name != "FedAvg")
+        return train_with_rule(inputs, RULES[name], says=name != "FedAvg")
     base, _, level = name.rpartition(", ")
     if name in TRAINING:
-        return made.train_reweighting(seen, base or name, setting, contributors=level == "contributors")
+        return made.train_reweighting(inputs, base or name, setting, contributors=level == "contributors")
     if level == "rows":
-        return made.of_rows(seen, ROWS[base](seen, setting))
+        return made.of_rows(inputs, ROWS[base](inputs, setting))
     thresholds: Mapping[str, float] = {
-        "Kang": 0.5, "EigenTrust": 0.5 / seen.clients, "EigenTrust, no roots": 0.5 / seen.clients,
+        "Kang": 0.5, "EigenTrust": 0.5 / inputs.clients, "EigenTrust, no roots": 0.5 / inputs.clients,
     }  # fmt: skip
-    return made.of_contributors(seen, CONTRIBUTORS[name](seen, setting), thresholds.get(name, 0.0))
+    return made.of_contributors(inputs, CONTRIBUTORS[name](inputs, setting), thresholds.get(name, 0.0))
 
 
 def run_trial(at: TrialContext, methods: list[str]) -> Found:
@@ -82,13 +82,13 @@ def run_trial(at: TrialContext, methods: list[str]) -> Found:
         yield name, {**made.measure_models(case, answer, model, natural.get(name)), "seconds": seconds[name]}
 
 
-def _weighed(seen: MethodInput, judged: Assessment, recipe: Recipe) -> Outcome:
+def _weighed(inputs: MethodInput, judged: Assessment, recipe: Recipe) -> Outcome:
     if recipe.combine == "uniform":
-        return Outcome(kept=np.ones(len(seen.y), dtype=bool))
-    found = keep_one_per_class(
-        compute_sample_weights(judged.signals, recipe), seen.y, judged.belief.p_correct
+        return Outcome(kept=np.ones(len(inputs.y), dtype=bool))
+    result = keep_one_per_class(
+        compute_sample_weights(judged.signals, recipe), inputs.y, judged.belief.p_correct
     )
     people = judged.belief.contributors
     if recipe.combine == "evidence" and people is not None:
-        return Outcome(kept=found.kept, quality=seen.by_name(people.quality))
-    return Outcome(kept=found.kept, quality=seen.mean(found.w))
+        return Outcome(kept=result.kept, quality=inputs.by_name(people.quality))
+    return Outcome(kept=result.kept, quality=inputs.mean(result.w))

@@ -56,25 +56,25 @@ def make_trial(setting: Setting, trial: int, seed: int) -> Trial:
     """Simulate one trial; free riders and backdoors start from honest labels."""
     plain = setting.attack in ON_LABELS
     case = make_case(setting if plain else replace(setting, attack="flip"), trial, seed)
-    seen, truth = replace(case.seen, contributor=case.seen.who), case.truth
+    inputs, truth = replace(case.seen, contributor=case.seen.who), case.truth
     rng = random_stream(seed, trial, "cited", setting.dataset)
     if not plain:
-        x, y, wrong = EXTRA_ATTACKS[setting.attack](seen.x.copy(), truth.y.copy(), truth.bad, rng)
-        seen, truth = replace(seen, x=x, y=y), replace(truth, wrong=wrong)
+        x, y, wrong = EXTRA_ATTACKS[setting.attack](inputs.x.copy(), truth.y.copy(), truth.bad, rng)
+        inputs, truth = replace(inputs, x=x, y=y), replace(truth, wrong=wrong)
     if setting.attack == "backdoor":
         truth = replace(truth, trigger=Trigger(_marked(truth.x_test[truth.y_test != TARGET]), TARGET))
     bad = case.bad
     root, test = _server_set(truth.y_test, rng)
-    held = _held_out(seen.who, rng)
-    left = Case(seen, truth).part(~held)
-    told = SystemInput(
+    held = _held_out(inputs.who, rng)
+    left = Case(inputs, truth).part(~held)
+    known = SystemInput(
         **{field.name: getattr(left.seen, field.name) for field in fields(MethodInput)},
         malicious=round(setting.bad * setting.contributors), root_x=truth.x_test[root],
-        root_y=truth.y_test[root], held_x=seen.x[held], held_y=seen.y[held],
+        root_y=truth.y_test[root], held_x=inputs.x[held], held_y=inputs.y[held],
         trusted=rng.permutation(np.flatnonzero(~bad))[:2],
         noise_updates=bad if setting.attack == "made-up" else np.zeros_like(bad), liars=bad,
     )  # fmt: skip
-    return Trial(told, replace(left.truth, x_test=truth.x_test[test], y_test=truth.y_test[test]))
+    return Trial(known, replace(left.truth, x_test=truth.x_test[test], y_test=truth.y_test[test]))
 
 
 def _server_set(y: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -86,15 +86,15 @@ def _server_set(y: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
     return root, np.setdiff1d(order, root)
 
 
-def _held_out(who: Ints, rng: np.random.Generator) -> Bools:
+def _held_out(contributor: Ints, rng: np.random.Generator) -> Bools:
     """Rows at random, of contributors who keep some."""
-    held, left = np.zeros(len(who), dtype=bool), np.bincount(who)
-    for row in rng.permutation(len(who)):
-        if held.sum() >= len(who) // HELD_OUT:
+    held, left = np.zeros(len(contributor), dtype=bool), np.bincount(contributor)
+    for row in rng.permutation(len(contributor)):
+        if held.sum() >= len(contributor) // HELD_OUT:
             break
-        if left[who[row]] > MIN_ROWS_KEPT:
+        if left[contributor[row]] > MIN_ROWS_KEPT:
             held[row] = True
-            left[who[row]] -= 1
+            left[contributor[row]] -= 1
     return held
 
 

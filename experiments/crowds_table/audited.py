@@ -28,11 +28,11 @@ def audit_crowd(crowd: Crowd, ordinal: bool = False) -> AuditEstimates:
         {"item": crowd.item, "contributor": crowd.contributor, "label": names[crowd.label].tolist()}
     )
     task = anml.tasks.Ordinal(order=crowd.classes) if ordinal else anml.tasks.Classification()
-    found = anml.audit(
+    result = anml.audit(
         table, "label", "contributor", item="item", features=[], task=task, evaluate=False, progress=False
     )
-    items = found.consensus.sort(pl.col("item").cast(pl.Int64))
-    people = found.contributors.sort(pl.col("contributor").cast(pl.Int64))
+    items = result.consensus.sort(pl.col("item").cast(pl.Int64))
+    people = result.contributors.sort(pl.col("contributor").cast(pl.Int64))
     place = {name: code for code, name in enumerate(crowd.classes)}
     return AuditEstimates(
         consensus=np.array([place[name] for name in items["consensus_label"].cast(pl.String)]),

@@ -27,20 +27,20 @@ def fit_bwa(crowd: Crowd) -> Floats:
     pairs, place = np.unique(codes, return_inverse=True)
     given = np.zeros((len(pairs), len(crowd.classes)))
     given[place, crowd.label] = 1.0
-    item, who = np.divmod(pairs, crowd.n_contributors)
+    item, contributors = np.divmod(pairs, crowd.n_contributors)
     correction = 4 * (1 - 1 / len(crowd.classes))
-    return np.column_stack([_fit_class(item, who, y, correction) for y in given.T])
+    return np.column_stack([_fit_class(item, contributors, y, correction) for y in given.T])
 
 
-def _fit_class(item: Ints, who: Ints, y: Floats, correction: float) -> Floats:
-    of_item, of_contributor = np.bincount(item), np.bincount(who)
+def _fit_class(item: Ints, contributor: Ints, y: Floats, correction: float) -> Floats:
+    of_item, of_contributor = np.bincount(item), np.bincount(contributor)
     z = np.bincount(item, y) / of_item
     b_v = A_V * correction * float((z * (1 - z))[item].mean())
     if b_v == 0:  # all votes agree: the precision of contributors is unbounded
         return np.asarray(z)
     for _ in range(MAX_ITERATIONS):
-        v = (A_V + of_contributor) / (b_v + np.bincount(who, (y - z[item]) ** 2))
-        weight, before = v[who], z
+        v = (A_V + of_contributor) / (b_v + np.bincount(contributor, (y - z[item]) ** 2))
+        weight, before = v[contributor], z
         z = (LAMBDA * z.mean() + np.bincount(item, weight * y)) / (LAMBDA + np.bincount(item, weight))
         if np.allclose(before, z, rtol=TOLERANCE):
             break

@@ -25,17 +25,17 @@ def crowds_table(
     for path in filter(None, (out, file)):
         check_writable(path)
     if source.is_file():
-        found = _read_rows(source)
+        result = _read_rows(source)
     else:
         from experiments.crowds_table.read import read_crowds
         from experiments.crowds_table.run import measure_crowds
 
         crowds = read_crowds(source)
         graded = {c.name for c in crowds if known_sets().get(c.name, {}).get("ordinal")}
-        found = measure_crowds(crowds, sorted(graded | set(ordinal or ())), _progress)
+        result = measure_crowds(crowds, sorted(graded | set(ordinal or ())), _progress)
     if file is not None:
-        write_file(file, json.dumps(found, indent=1) + "\n")
-    page = render_page(found)
+        write_file(file, json.dumps(result, indent=1) + "\n")
+    page = render_page(result)
     if out is None:
         print(page)
         return
@@ -47,12 +47,12 @@ def _read_rows(path: Path) -> dict[str, object]:
     from anml.core.files import read_text
 
     try:
-        found = json.loads(read_text(path, "rows"))
+        result = json.loads(read_text(path, "rows"))
     except json.JSONDecodeError:
-        found = None
-    if not isinstance(found, dict) or not {"sets", "versions"} <= set(found):
+        result = None
+    if not isinstance(result, dict) or not {"sets", "versions"} <= set(result):
         raise InputError(f"{path} is neither a folder nor rows.json of an earlier run")
-    return found
+    return result
 
 
 def _progress(line: str) -> None:

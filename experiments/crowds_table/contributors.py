@@ -34,11 +34,11 @@ def true_accuracy(crowd: Crowd) -> TrueAccuracy:
     """Compare labels with true labels; kappa is 0 for labels that are independent of the item."""
     n, classes = crowd.n_contributors, len(crowd.classes)
     rows = crowd.known[crowd.item]
-    who, label, truth = crowd.contributor[rows], crowd.label[rows], crowd.truth[crowd.item[rows]]
-    count = np.bincount(who, minlength=n).astype(np.float64)
-    right = np.bincount(who[label == truth], minlength=n).astype(np.float64)
+    contributors, label, truth = crowd.contributor[rows], crowd.label[rows], crowd.truth[crowd.item[rows]]
+    count = np.bincount(contributors, minlength=n).astype(np.float64)
+    right = np.bincount(contributors[label == truth], minlength=n).astype(np.float64)
     given = np.zeros((n, classes))
-    np.add.at(given, (who, label), 1.0)
+    np.add.at(given, (contributors, label), 1.0)
     share = np.bincount(crowd.truth[crowd.known], minlength=classes)[:classes] / crowd.known.sum()
     judged = count >= MIN_LABELS
     count, right, chance = count[judged], right[judged], (given @ share)[judged] / count[judged]
@@ -53,9 +53,9 @@ def _kappa(accuracy: Floats, chance: Floats) -> Floats:
     return np.asarray((accuracy - chance) / np.maximum(1 - chance, 1e-12))
 
 
-def verdict_counts(found: AuditEstimates, truth: TrueAccuracy) -> dict[str, int]:
+def verdict_counts(result: AuditEstimates, truth: TrueAccuracy) -> dict[str, int]:
     """Count the verdicts on fine and on bad contributors."""
-    verdict = found.verdict[truth.judged]
+    verdict = result.verdict[truth.judged]
     flagged, reliable = np.isin(verdict, FLAGGED), verdict == RELIABLE
     counts = {"judged": len(verdict), "fine": truth.fine.sum(), "fine_flagged": (truth.fine & flagged).sum()}
     counts["fine_reliable"] = (truth.fine & reliable).sum()
@@ -66,9 +66,9 @@ def verdict_counts(found: AuditEstimates, truth: TrueAccuracy) -> dict[str, int]
     return {name: int(count) for name, count in counts.items()}
 
 
-def accuracy_measures(found: AuditEstimates, truth: TrueAccuracy) -> dict[str, float | None]:
+def accuracy_measures(result: AuditEstimates, truth: TrueAccuracy) -> dict[str, float | None]:
     """Correlation of estimated and true accuracy, and the share of 95% intervals with the true accuracy."""
-    estimated, low, high = (part[truth.judged] for part in (found.accuracy, found.low, found.high))
+    estimated, low, high = (part[truth.judged] for part in (result.accuracy, result.low, result.high))
     varies = len(estimated) > 2 and np.ptp(estimated) > 0 and np.ptp(truth.accuracy) > 0
     within = (truth.accuracy >= low) & (truth.accuracy <= high)
     return {

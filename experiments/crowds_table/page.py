@@ -42,7 +42,7 @@ def render_page(rows: Rows) -> str:
     """Return the page of these rows, as `measure_crowds` makes them."""
     template = (HERE / "page.md").read_text(encoding="utf-8")
     title, text = template.split("\n", 1)
-    made = MARKER.sub(lambda found: TABLES[found[1]](rows), text)
+    made = MARKER.sub(lambda result: TABLES[result[1]](rows), text)
     return re.sub(r"\n{3,}", "\n\n", f"{title}\n\n{GENERATED}\n{made}")
 
 
@@ -107,7 +107,7 @@ def _notes(rows: Rows) -> str:
         people = each["contributor_rows"][OURS]
         figures = {name: f"{100 * share:.1f}" for name, share in each["accuracy"].items()}
         figures |= {name: _two(people[name]) for name in MEASURES}
-        notes.append(NAME.sub(lambda found, of=figures: of[found[1]], _fact(each, "note")))  # type: ignore[misc]
+        notes.append(NAME.sub(lambda result, total=figures: total[result[1]], _fact(each, "note")))  # type: ignore[misc]
     lines = [f"- {note}" for note in notes if note]
     return "\n".join(["About single sets:", "", *lines]) if lines else ""
 
@@ -142,9 +142,9 @@ def _estimates(rows: Rows) -> str:
 
 def _contributor_rows(rows: Rows) -> dict[str, Rows]:
     return {
-        each["name"] if name == OURS else f"{each['name']}, as grades": found
+        each["name"] if name == OURS else f"{each['name']}, as grades": result
         for each in rows["sets"]
-        for name, found in each["contributor_rows"].items()
+        for name, result in each["contributor_rows"].items()
     }
 
 

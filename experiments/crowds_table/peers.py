@@ -20,9 +20,9 @@ def fit_crowdkit(name: str, crowd: Crowd) -> Floats:
     method = getattr(import_optional("crowdkit.aggregation", "crowd-kit"), name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # crowd-kit calls functions that pandas deprecates
-        found = method().fit_predict_proba(table)
+        result = method().fit_predict_proba(table)
     posterior = np.zeros((crowd.n_items, len(crowd.classes)))
-    posterior[np.ix_(found.index.to_numpy(), found.columns.to_numpy(dtype=np.int64))] = found.fillna(0)
+    posterior[np.ix_(result.index.to_numpy(), result.columns.to_numpy(dtype=np.int64))] = result.fillna(0)
     return posterior
 
 

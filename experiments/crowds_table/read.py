@@ -103,22 +103,22 @@ def _stem(name: str) -> str:
 
 def _columns(path: Path, roles: tuple[str, ...]) -> list[pl.Series]:
     """Return the columns of a file that play these roles, as text; only a true label may be missing."""
-    frame, found = read_table(path, path.name).frame, dict[str, str]()
+    frame, result = read_table(path, path.name).frame, dict[str, str]()
     for role in roles:
         names = GOLD_ALIASES if role == "truth" else ALIASES[role]
-        column = find_column(frame.columns, found, role, names)
+        column = find_column(frame.columns, result, role, names)
         if column is None:
             raise InputError(f"{path.name} has no column for {role}; columns: {format_names(frame.columns)}")
-        found[role] = column
+        result[role] = column
         if role != "truth" and (gaps := frame[column].null_count()):
             raise InputError(f"{path.name}: column {column!r} ({role}) is empty in {gaps:,} rows")
     for role in {"label", "truth"} & set(roles):
-        values = frame[found[role]]
+        values = frame[result[role]]
         if values.dtype.is_float() and not (values.drop_nulls() == values.drop_nulls().round()).all():
             raise InputError(
-                f"{path.name}: column {found[role]!r} ({role}) has numbers with decimals; classes are needed"
+                f"{path.name}: column {result[role]!r} ({role}) has numbers with decimals; classes are needed"
             )
-    return [as_text(frame[found[role]]) for role in roles]
+    return [as_text(frame[result[role]]) for role in roles]
 
 
 def _sorted_classes(label: pl.Series) -> tuple[str, ...]:

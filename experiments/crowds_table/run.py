@@ -51,11 +51,11 @@ def measure_crowd(crowd: Crowd, ordinal: bool = False) -> dict[str, Any]:
     people = {}
     truth = true_accuracy(crowd)
     for name in (OURS, OURS_ORDINAL) if ordinal else (OURS,):
-        found, seconds[name] = _timed(partial(audit_crowd, crowd, ordinal=name == OURS_ORDINAL))
-        scores[name] = item_scores(np.eye(len(crowd.classes))[found.consensus], crowd.truth)
+        result, seconds[name] = _timed(partial(audit_crowd, crowd, ordinal=name == OURS_ORDINAL))
+        scores[name] = item_scores(np.eye(len(crowd.classes))[result.consensus], crowd.truth)
         people[name] = {
-            **verdict_counts(found, truth), **accuracy_measures(found, truth),
-            "calibration": _calibration(found, crowd),
+            **verdict_counts(result, truth), **accuracy_measures(result, truth),
+            "calibration": _calibration(result, crowd),
         }  # fmt: skip
     return {
         "name": crowd.name,
@@ -82,17 +82,17 @@ def item_scores(posterior: Floats, truth: Ints) -> Floats:
 
 def _differences(name: str, scores: dict[str, Floats]) -> dict[str, list[float]]:
     """Return the difference from every peer with its 95% interval over the items."""
-    found = {}
+    result = {}
     for peer in PEERS:
         gaps = scores[name] - scores[peer]
         half = Z_95 * float(gaps.std()) / np.sqrt(len(gaps))
-        found[peer] = [float(gaps.mean()), float(gaps.mean() - half), float(gaps.mean() + half)]
-    return found
+        result[peer] = [float(gaps.mean()), float(gaps.mean() - half), float(gaps.mean() + half)]
+    return result
 
 
-def _calibration(found: AuditEstimates, crowd: Crowd) -> float:
-    right = (found.consensus == crowd.truth)[crowd.known]
-    return float(calibration_curve(np.clip(found.p_consensus[crowd.known], 0, 1), right).error)
+def _calibration(result: AuditEstimates, crowd: Crowd) -> float:
+    right = (result.consensus == crowd.truth)[crowd.known]
+    return float(calibration_curve(np.clip(result.p_consensus[crowd.known], 0, 1), right).error)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

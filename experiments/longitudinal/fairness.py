@@ -72,8 +72,8 @@ SHARING_RULES = {
 
 def run_trial(at: TrialContext, methods: list[str]) -> Found:
     """Rows of all ways for one group."""
-    found = simulate(at.experiment.seed, at.trial)
-    return [(way, found[way][at.setting.dataset]) for way in methods]
+    result = simulate(at.experiment.seed, at.trial)
+    return [(way, result[way][at.setting.dataset]) for way in methods]
 
 
 @lru_cache(maxsize=32)
@@ -86,8 +86,12 @@ def simulate(seed: int, trial: int) -> dict[str, dict[str, Measured]]:
     for number in range(N_ROUNDS):
         so_far = round_of <= number
         part, now = case.part(so_far), round_of[so_far] == number
-        found, right, who = run_assessment(replace(part.seen, seed=seed + trial)), part.right, people[so_far]
-        worth = np.bincount(who[now], right[now], len(WHO)) / right[now].sum()
+        result, right, contributor = (
+            run_assessment(replace(part.seen, seed=seed + trial)),
+            part.right,
+            people[so_far],
+        )
+        worth = np.bincount(contributor[now], right[now], len(WHO)) / right[now].sum()
         for way, each in SHARING_RULES.items():
             rule = ReputationRule() if each.floor else NO_FLOOR
             r = np.array(
@@ -98,11 +102,11 @@ def simulate(seed: int, trial: int) -> dict[str, dict[str, Measured]]:
                     for person, joined in enumerate(JOINED)
                 ]
             )
-            got[way].append(np.stack([worth, *_shared(each, found, who, now, r)]))
-        for person in np.unique(who):
-            own = now & (who == person)
-            believed = float(found.belief.p_correct[own].mean())
-            events[person].append(_event(number, right[own], believed, rng))
+            got[way].append(np.stack([worth, *_shared(each, result, contributor, now, r)]))
+        for person in np.unique(contributor):
+            own = now & (contributor == person)
+            estimates = float(result.belief.p_correct[own].mean())
+            events[person].append(_event(number, right[own], estimates, rng))
     return {way: _measures(np.stack(each)) for way, each in got.items()}
 
 
@@ -123,9 +127,13 @@ def _labels(rng: np.random.Generator) -> tuple[Case, Ints, Ints]:
         pictures = data.x[drawn].reshape(-1, 8, 8) / 16
         x = np.rot90(pictures, int(name == "region"), (1, 2)).reshape(-1, 64)
         parts.append((x, y, np.full_like(y, person), np.full_like(y, number), wrong))
-    x, y, who, when, wrong = (np.concatenate(part) for part in zip(*parts, strict=True))
+    x, y, contributor, when, wrong = (np.concatenate(part) for part in zip(*parts, strict=True))
     # Names in the order of their numbers, as verdicts come back in the order of names.
-    return Case(MethodInput(x, y, 10, np.char.zfill(who.astype(str), 3)), GroundTruth(wrong=wrong)), who, when
+    return (
+        Case(MethodInput(x, y, 10, np.char.zfill(contributor.astype(str), 3)), GroundTruth(wrong=wrong)),
+        contributor,
+        when,
+    )
 
 
 def _before(person: int, rng: np.random.Generator) -> list[ReputationEvent]:
@@ -135,45 +143,47 @@ def _before(person: int, rng: np.random.Generator) -> list[ReputationEvent]:
     return [] if group.joined else [_event(n - BEFORE, r, None, rng) for n, r in enumerate(right)]
 
 
-def _event(number: int, right: Bools, believed: float | None, rng: np.random.Generator) -> ReputationEvent:
+def _event(number: int, right: Bools, p_correct: float | None, rng: np.random.Generator) -> ReputationEvent:
     """Create the reputation event of a batch: from its checked labels, else from its estimated quality."""
     checked = right[rng.uniform(size=len(right)) < CHECKED]
     if len(checked):
         return reputation_event(BEFORE + number, float(checked.mean()))
     return reputation_event(
-        BEFORE + number, float(right.mean()) if believed is None else believed, "held-out"
+        BEFORE + number, float(right.mean()) if p_correct is None else p_correct, "held-out"
     )
 
 
-def _shared(way: Sharing, found: Assessment, who: Ints, now: Bools, r: Floats) -> tuple[Floats, Floats]:
+def _shared(
+    way: Sharing, result: Assessment, contributor: Ints, now: Bools, r: Floats
+) -> tuple[Floats, Floats]:
     """Share of everybody in the weight and in the pool of a round."""
     weighting = compute_sample_weights(
-        replace(found.signals, r=r[who], given=frozenset({"q", "r"})), way.recipe
+        replace(result.signals, r=r[contributor], given=frozenset({"q", "r"})), way.recipe
     )
-    people, p_correct = found.belief.contributors, found.belief.p_correct
+    people, p_correct = result.belief.contributors, result.belief.p_correct
     assert people is not None
-    verdict = np.array(people.verdict)[np.unique(who, return_inverse=True)[1]]
-    spared = (verdict == INCONCLUSIVE) & way.floor & (way.rules.weight == "p_correct")
-    ones = np.ones(len(who))
-    columns = {"q": found.signals.q, "p_correct": p_correct, "r": r[who], "v": ones, "t": ones}
-    units = row_weights(way.rules.weight, {**columns, "kept": weighting.kept | spared})
+    verdict = np.array(people.verdict)[np.unique(contributor, return_inverse=True)[1]]
+    exempt = (verdict == INCONCLUSIVE) & way.floor & (way.rules.weight == "p_correct")
+    ones = np.ones(len(contributor))
+    columns = {"q": result.signals.q, "p_correct": p_correct, "r": r[contributor], "v": ones, "t": ones}
+    units = row_weights(way.rules.weight, {**columns, "kept": weighting.kept | exempt})
     trusted = np.isin(verdict, [RELIABLE, LESS_RELIABLE])
     average = round(float(np.mean(p_correct[trusted] if trusted.any() else p_correct)) * UNIT)
-    units = np.where(spared, np.maximum(units, average), units)
+    units = np.where(exempt, np.maximum(units, average), units)
     claims = {
         f"{person:03d}": {"units": int(units[own].sum()), "counted": int(own.sum()), "multiplier": UNIT,
                           "newcomer": bool(JOINED[person])}
         for person in range(len(WHO))
-        for own in [now & (who == person)]
+        for own in [now & (contributor == person)]
     }  # fmt: skip
     paid = payout_fractions(claims, way.rules)
-    weight = np.bincount(who[now], (weighting.w * weighting.kept)[now], len(WHO))
+    weight = np.bincount(contributor[now], (weighting.w * weighting.kept)[now], len(WHO))
     return weight / weight.sum(), np.array([float(paid[name]) for name in claims])
 
 
 def _measures(got: Array) -> dict[str, Measured]:
     """Of rounds (rounds, 3, people): shares in weight and pay in percent of the share in what is right."""
-    found = {}
+    result = {}
     for at, (name, group) in enumerate(GROUPS.items()):
         worth, weight, pay = got[group.joined :, :, at == WHO].sum(axis=2).T
         total, first, last = worth.sum(), pay[0] / worth[0], pay[-1] / worth[-1]
@@ -181,5 +191,5 @@ def _measures(got: Array) -> dict[str, Measured]:
             "weight": weight.sum() / total, "pay": pay.sum() / total, "pay_first": first, "pay_last": last,
             "share": pay.mean(),
         }  # fmt: skip
-        found[name] = {metric: 100 * float(value) for metric, value in each.items()}
-    return found
+        result[name] = {metric: 100 * float(value) for metric, value in each.items()}
+    return result

@@ -108,8 +108,8 @@ def simulate(scenario: str, rule: str, seed: int, trial: int) -> Measured:
         batches = [world.labelled(account.person.skill(number), rng) for account in here]
         for account in here:
             account.r[number] = reputation(account, rule, number)
-        seen = [world.agrees(batch.seen) for batch in batches]
-        for account, batch, agrees in zip(here, batches, seen, strict=True):
+        calls = [world.agrees(batch.seen) for batch in batches]
+        for account, batch, agrees in zip(here, batches, calls, strict=True):
             _learn(account, rule, number, agrees, batch.right, rng)
             world.add(batch.seen, account.r[number])
         weight = np.repeat([account.r[number] for account in here], LABELS)
@@ -151,15 +151,15 @@ class World:
             self._fitted = np.asarray(np.linalg.solve(self.moments, self.products), dtype=np.float64)
         return np.asarray((x @ self._fitted).argmax(axis=1))
 
-    def agrees(self, seen: MethodInput) -> float | None:
+    def agrees(self, inputs: MethodInput) -> float | None:
         """Share of labels that the model of the rounds before predicts; None before there is one."""
-        return None if self.rows < 200 else float((self.predict(seen.x) == seen.y).mean())
+        return None if self.rows < 200 else float((self.predict(inputs.x) == inputs.y).mean())
 
-    def add(self, seen: MethodInput, weight: float) -> None:
+    def add(self, inputs: MethodInput, weight: float) -> None:
         """Learn from some labels."""
-        self.moments = self.moments + weight * seen.x.T @ seen.x
-        np.add.at(self.products.T, seen.y, weight * seen.x)
-        self.rows += weight * len(seen.y)
+        self.moments = self.moments + weight * inputs.x.T @ inputs.x
+        np.add.at(self.products.T, inputs.y, weight * inputs.x)
+        self.rows += weight * len(inputs.y)
         self._fitted = None
 
     def error(self) -> float:
@@ -207,14 +207,14 @@ def _learn(
 ) -> None:
     """Events of a round: what the model says of the batch, and one label in ten that is checked."""
     checked = right[rng.uniform(size=len(right)) < CHECKED]
-    seen = None if rule in ("external", "uniform", "as given") else agrees
+    inputs = None if rule in ("external", "uniform", "as given") else agrees
     # One batch counts once, whatever scores it: a check says more than the model, and takes its place.
     if rule.startswith(("external", "ledger")) and len(checked):
         account.events.append(reputation_event(number, float(checked.mean())))
-    elif seen is not None:
-        account.events.append(reputation_event(number, seen, "held-out"))
-    if seen is not None:
-        account.good.append(seen)
+    elif inputs is not None:
+        account.events.append(reputation_event(number, inputs, "held-out"))
+    if inputs is not None:
+        account.good.append(inputs)
 
 
 def _new_identity(account: Account, number: int) -> Account:
@@ -230,18 +230,18 @@ def _measures(accounts: list[Account], errors: list[float], on_wrong: list[float
     off = [abs(r - a.person.skill(n)) for a in accounts for n, r in a.r.items() if n >= 5]
     late = [r < DETECTION_THRESHOLD for a in good for n, r in a.r.items() if n - a.person.joined >= 10]
     paid = [(r, _is_bad(a, n)) for a in accounts for n, r in a.r.items()]
-    found = {
+    result = {
         "error": float(np.mean(errors[-5:])), "harm": float(np.mean(on_wrong[CHANGE_ROUND:])),
         "off": float(np.mean(off)), "honest_low": percent(late),
         "paid_bad": weight_on_wrong(*(np.array(part) for part in zip(*paid, strict=True))),
     }  # fmt: skip
     if turned:
-        found["found"] = float(np.mean(turned))
+        result["found"] = float(np.mean(turned))
     first = [r for a in changed for n, r in a.r.items() if a.person.joined and n - a.person.joined < 10]
     others = [r for a in good if not a.person.joined for n, r in a.r.items() if n >= CHANGE_ROUND]
     if first and others:
-        found["start"] = 100 * float(np.mean(first) / np.mean(others))
-    return found
+        result["start"] = 100 * float(np.mean(first) / np.mean(others))
+    return result
 
 
 def _is_bad(account: Account, number: int) -> bool:

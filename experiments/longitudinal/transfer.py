@@ -42,7 +42,7 @@ def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str
     rounds = [[world.labelled(s, rng) for s in skill] for _ in range(ROUNDS)]
     checks = [[float(batch.right[:CHECKED].mean()) for batch in batches] for batches in rounds]
     wrong = np.array([[batch.wrong for batch in batches] for batches in rounds])
-    found = {}
+    result = {}
     for way in ways:
         r = np.array([
             skill if way == "known" else [
@@ -55,7 +55,7 @@ def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str
         world.fresh()
         for batch, weight in zip(chain(*rounds), r.ravel(), strict=True):
             world.add(batch.seen, float(weight))
-        found[way] = {
+        result[way] = {
             "off": float(np.abs(r - skill).mean()),
             "start": float(np.abs(r[0] - skill).mean()),
             # Where everybody has the same name it ranks nobody.
@@ -63,7 +63,7 @@ def simulate(rho: float, ways: Iterable[str], seed: int, trial: int) -> dict[str
             "harm": weight_on_wrong(np.broadcast_to(r[..., None], wrong.shape), wrong),
             "error": world.error(),
         }
-    return found
+    return result
 
 
 def fit_transfer(earned: Floats, both: list[list[ReputationEvent]], comers: Floats) -> list[ReputationRule]:

@@ -32,12 +32,12 @@ class Trained:
     """A module trained briefly, and its states after each epoch."""
 
     def __init__(self, name: str, case: Case) -> None:
-        self.make, self.case, seen = partial(make_module, name), case, case.seen
+        self.make, self.case, inputs = partial(make_module, name), case, case.seen
         self.states: list[dict[str, Tensor]] = []
-        self.module = new_module(self.make, seen.seed)
-        self.x, self.y = seen.x, torch.as_tensor(seen.y)
+        self.module = new_module(self.make, inputs.seed)
+        self.x, self.y = inputs.x, torch.as_tensor(inputs.y)
         train(
-            self.module, seen.x, seen.y, np.ones(len(seen.y)), seen.seed, SCORED,
+            self.module, inputs.x, inputs.y, np.ones(len(inputs.y)), inputs.seed, SCORED,
             after=lambda epoch: self.states.append(deepcopy(self.module.state_dict())),
         )  # fmt: skip
 
@@ -49,11 +49,11 @@ def _by(**settings: Any) -> Callable[[Trained], Floats]:
 def _clients(trained: Trained) -> Floats:
     """Krum over the mean gradients of contributors, as over updates of clients."""
     factors = _gradients(trained, "exact")
-    who = torch.as_tensor(trained.case.seen.contributor)
+    contributors = torch.as_tensor(trained.case.seen.contributor)
     formed = torch.cat([part.formed() for part in factors.layers], dim=1)
-    count = int(who.max()) + 1
-    means = torch.zeros(count, formed.shape[1]).index_add_(0, who, formed)
-    means /= torch.bincount(who, minlength=count).clamp_min(1).unsqueeze(1)
+    count = int(contributors.max()) + 1
+    means = torch.zeros(count, formed.shape[1]).index_add_(0, contributors, formed)
+    means /= torch.bincount(contributors, minlength=count).clamp_min(1).unsqueeze(1)
     k = max(1, min(count - 4, count - 2 - count // 3))
     q = scale_scores(krum_scores(materialised_factors(means, torch.zeros(count)), k))
     return np.asarray(q[trained.case.seen.contributor])
@@ -80,15 +80,15 @@ def run_trial(at: TrialContext, methods: list[str]) -> Found:
     exact, first = timed(partial(APPROXIMATIONS["exact"], trained))
     for way in methods:
         q, seconds = (exact, first) if way == "exact" else timed(partial(APPROXIMATIONS[way], trained))
-        found = {**_compared(trained, q, exact), "seconds": seconds}
-        yield way, {**found, "mebibytes": _memory_bytes(trained, way)}
+        result = {**_compared(trained, q, exact), "seconds": seconds}
+        yield way, {**result, "mebibytes": _memory_bytes(trained, way)}
 
 
 def _compared(trained: Trained, q: Floats, exact: Floats) -> Measured:
     """Agreement with exact q, and a module that is trained on what is kept."""
     case, kept = trained.case, keep_top(q, KEEP)
-    seen, seed = case.seen.part(kept), case.seen.seed
-    module = train(new_module(trained.make, seed), seen.x, seen.y, np.ones(len(seen.y)), seed)
+    inputs, seed = case.seen.part(kept), case.seen.seed
+    module = train(new_module(trained.make, seed), inputs.x, inputs.y, np.ones(len(inputs.y)), seed)
     agreed = {"ranks": rank_correlation(q, exact), "off": float(np.abs(q - exact).mean())}
     return {**agreed, **of_labels(case, Outcome(kept=kept)), **of_test(case, classes_of(module))}
 

@@ -110,9 +110,9 @@ def draw_photographs(y: Ints, rng: np.random.Generator, part: str = "train") -> 
     train = part == "train"
     x, label = _scaled()[0 if train else 1], cifar10n()["clean_label" if train else "y_test"]
     row = np.zeros(len(y), dtype=np.int64)
-    for which in range(len(LOOKALIKE_CLASS)):
-        theirs = np.flatnonzero(y == which)
-        row[theirs] = rng.choice(np.flatnonzero(label == which), len(theirs), replace=False)
+    for attacked in range(len(LOOKALIKE_CLASS)):
+        theirs = np.flatnonzero(y == attacked)
+        row[theirs] = rng.choice(np.flatnonzero(label == attacked), len(theirs), replace=False)
     return torch.as_tensor(x[row])
 
 
@@ -172,18 +172,18 @@ CASES = (*(f"{name}-{attack}" for name in SETS for attack in ATTACKS), HUMAN_LAB
 
 def make_case(name: str, seed: int) -> Case:
     """A training set under an attack; a function of its name and the seed."""
-    which, attack = name.split("-")
+    attacked, attack = name.split("-")
     rng = np.random.default_rng([seed, CASES.index(name)])
     if name in TABLES:
-        return _table(load_dataset(which), int(attack), rng, seed)
-    kind = SETS[which]
+        return _table(load_dataset(attacked), int(attack), rng, seed)
+    kind = SETS[attacked]
     if name == HUMAN_LABELS:
         return _as_people_gave(kind, rng, seed)
-    rows, classes = (PHOTOGRAPHS if which == "cifar10n" else TRAIN), len(kind.alike)
+    rows, classes = (PHOTOGRAPHS if attacked == "cifar10n" else TRAIN), len(kind.alike)
     truth, test_y = rng.integers(0, classes, rows), rng.integers(0, classes, TEST)
     clean, test_x = kind.draw(truth, rng), kind.draw_test(test_y, rng)
-    who = rng.integers(0, N_CONTRIBUTORS, rows)
-    theirs = who < BAD
+    contributor = rng.integers(0, N_CONTRIBUTORS, rows)
+    theirs = contributor < BAD
     x, y, trigger = clean, truth.copy(), None
     wrong = theirs & (rng.uniform(size=rows) < ERROR_RATE)
     if attack in ("flip", "faked", "shift"):
@@ -199,7 +199,7 @@ def make_case(name: str, seed: int) -> Case:
         trigger = Trigger(kind.trigger(test_x[torch.as_tensor(test_y != TARGET)]), TARGET)
     if attack == "shift":
         # A third of the honest see things in another light; their labels are right.
-        elsewhere = (who >= BAD) & (who < BAD + (N_CONTRIBUTORS - BAD) // 3)
+        elsewhere = (contributor >= BAD) & (contributor < BAD + (N_CONTRIBUTORS - BAD) // 3)
         x = clean = _where(elsewhere, kind.shift(clean), clean)
     honest = rng.uniform(0.5, 0.95, (2, N_CONTRIBUTORS))
     shown = (
@@ -207,38 +207,38 @@ def make_case(name: str, seed: int) -> Case:
         if attack == "faked"
         else rng.uniform(0.2, 0.6, (2, N_CONTRIBUTORS))
     )
-    v, r = np.where(np.arange(N_CONTRIBUTORS) < BAD, shown, honest)[:, who]
-    seen = MethodInput(x, y, classes, who, v=v, r=r, seed=seed)
-    return Case(seen, GroundTruth(test_x, test_y, truth, bad=theirs, clean=(clean, truth), trigger=trigger))
+    v, r = np.where(np.arange(N_CONTRIBUTORS) < BAD, shown, honest)[:, contributor]
+    inputs = MethodInput(x, y, classes, contributor, v=v, r=r, seed=seed)
+    return Case(inputs, GroundTruth(test_x, test_y, truth, bad=theirs, clean=(clean, truth), trigger=trigger))
 
 
 def make_module(name: str) -> nn.Module:
     """The network that learns a case."""
-    which = name.partition("-")[0]
-    return SETS[which].make() if which in SETS else _layers(*TABLE_WIDTHS)
+    attacked = name.partition("-")[0]
+    return SETS[attacked].make() if attacked in SETS else _layers(*TABLE_WIDTHS)
 
 
 def _as_people_gave(kind: ModuleKind, rng: np.random.Generator, seed: int) -> Case:
     """Photographs with one of the labels that people gave each, and no credentials."""
     data = cifar10n()
     row = rng.choice(len(data["clean_label"]), PHOTOGRAPHS, replace=False)
-    who, truth = rng.integers(0, len(LABEL_SETS), len(row)), data["clean_label"][row].astype(np.int64)
+    contributor, truth = rng.integers(0, len(LABEL_SETS), len(row)), data["clean_label"][row].astype(np.int64)
     x = torch.as_tensor(_scaled()[0][row])
-    y = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)[who, row]
+    y = np.stack([data[name] for name in LABEL_SETS]).astype(np.int64)[contributor, row]
     test_y, unknown = rng.integers(0, len(kind.alike), TEST), np.ones(len(y))
-    seen = MethodInput(x, y, len(kind.alike), who, v=unknown, r=unknown, seed=seed)
-    return Case(seen, GroundTruth(kind.draw_test(test_y, rng), test_y, truth))
+    inputs = MethodInput(x, y, len(kind.alike), contributor, v=unknown, r=unknown, seed=seed)
+    return Case(inputs, GroundTruth(kind.draw_test(test_y, rng), test_y, truth))
 
 
 def _table(data: Dataset, rows: int, rng: np.random.Generator, seed: int) -> Case:
     """Rows of a table, of which bad contributors flip most labels, and no credentials."""
     drawn = rng.permutation(len(data.y))[: rows + TABLE_TEST]
     x, y = torch.as_tensor(standardise(data.x[drawn]), dtype=torch.float32), data.y[drawn]
-    truth, who, unknown = y[:rows], rng.integers(0, N_CONTRIBUTORS, rows), np.ones(rows)
-    wrong = (who < BAD) & (rng.uniform(size=rows) < ERROR_RATE)
+    truth, contributor, unknown = y[:rows], rng.integers(0, N_CONTRIBUTORS, rows), np.ones(rows)
+    wrong = (contributor < BAD) & (rng.uniform(size=rows) < ERROR_RATE)
     given = attacks.flip_labels(truth, wrong, data.classes, rng)
-    seen = MethodInput(x[:rows], given, data.classes, who, v=unknown, r=unknown, seed=seed)
-    return Case(seen, GroundTruth(x[rows:], y[rows:], truth, bad=who < BAD))
+    inputs = MethodInput(x[:rows], given, data.classes, contributor, v=unknown, r=unknown, seed=seed)
+    return Case(inputs, GroundTruth(x[rows:], y[rows:], truth, bad=contributor < BAD))
 
 
 def _layers(*widths: int) -> nn.Module:

@@ -67,9 +67,9 @@ def classes_of(module: nn.Module) -> Predict:
     return lambda x: predicted(module, x).argmax(axis=1)
 
 
-def held_out(make: Make, seen: MethodInput) -> Floats:
+def held_out(make: Make, inputs: MethodInput) -> Floats:
     """Class probabilities of each row by modules that did not see it."""
-    x, y, seed = seen.x, seen.y, seen.seed
+    x, y, seed = inputs.x, inputs.y, inputs.seed
 
     def said(learn: Ints, asked: Ints, fold: int) -> Floats:
         module = train(new_module(make, seed), x[learn], y[learn], np.ones(len(learn)), seed, SCORED + 2)
@@ -93,18 +93,20 @@ def run_trial(at: TrialContext, methods: list[str]) -> Found:
     # q is scored once for all recipes that go by it, and each is charged for it.
     q, spent = timed(partial(_quality, make, case.seen)) if by_q else (np.empty(0), 0.0)
     for method in methods:
-        found, seconds = timed(partial(_measured, recipes.get(method), method, make, case, q))
-        yield method, {**found, "seconds": seconds + spent * (method in by_q)}
+        result, seconds = timed(partial(_measured, recipes.get(method), method, make, case, q))
+        yield method, {**result, "seconds": seconds + spent * (method in by_q)}
 
 
-def _quality(make: Make, seen: MethodInput) -> Floats:
-    scorer = train(new_module(make, seen.seed), seen.x, seen.y, np.ones(len(seen.y)), seen.seed, SCORED)
-    return module_quality(scorer, seen.x, seen.y, device="cpu")
+def _quality(make: Make, inputs: MethodInput) -> Floats:
+    scorer = train(
+        new_module(make, inputs.seed), inputs.x, inputs.y, np.ones(len(inputs.y)), inputs.seed, SCORED
+    )
+    return module_quality(scorer, inputs.x, inputs.y, device="cpu")
 
 
 def _measured(recipe: Recipe | None, method: str, make: Make, case: Case, q: Floats) -> Measured:
     losses: Measured = {}
-    seen, truth, seed = case.seen, case.truth, case.seen.seed
+    inputs, truth, seed = case.seen, case.truth, case.seen.seed
     module = new_module(make, seed)
 
     def look(epoch: int) -> None:
@@ -113,22 +115,22 @@ def _measured(recipe: Recipe | None, method: str, make: Make, case: Case, q: Flo
             losses[f"loss_{epoch}"] = float(-np.log(p + 1e-12).mean())
         module.train()
 
-    weight = np.ones(len(seen.y))
+    weight = np.ones(len(inputs.y))
     if recipe is None:  # the oracle
         train(module, *case.bound, weight, seed, after=look)
         kept = case.right
     else:
-        weight, kept = _weighed(recipe, make, seen, q)
-        train(module, seen.x, seen.y, weight, seed, after=look)
+        weight, kept = _weighed(recipe, make, inputs, q)
+        train(module, inputs.x, inputs.y, weight, seed, after=look)
     return {**of_test(case, classes_of(module)), **of_labels(case, Outcome(kept=kept)), **losses}
 
 
-def _weighed(recipe: Recipe, make: Make, seen: MethodInput, q: Floats) -> tuple[Floats, Bools]:
+def _weighed(recipe: Recipe, make: Make, inputs: MethodInput, q: Floats) -> tuple[Floats, Bools]:
     if recipe.combine == "uniform":
-        return np.ones(len(seen.y)), np.ones(len(seen.y), dtype=bool)
+        return np.ones(len(inputs.y)), np.ones(len(inputs.y), dtype=bool)
     if recipe.combine == "evidence":
-        nothing = replace(seen, x=np.zeros((len(seen.y), 0)))
-        weighting = run_assessment(nothing, recipe=recipe, predictions=held_out(make, seen)).weighting
+        nothing = replace(inputs, x=np.zeros((len(inputs.y), 0)))
+        weighting = run_assessment(nothing, recipe=recipe, predictions=held_out(make, inputs)).weighting
     else:
-        weighting = weigh(q, seen.v, seen.r, recipe=recipe)
+        weighting = weigh(q, inputs.v, inputs.r, recipe=recipe)
     return weighting.sample_weight(), weighting.kept

@@ -22,12 +22,12 @@ def minibatch_scores(factors: Factors, k: int, size: int, seed: int = 0) -> Floa
     """Return Krum scores of samples within random minibatches of about `size` samples."""
     n = len(factors)
     order = np.random.default_rng(seed).permutation(n)
-    found = np.zeros(n)
+    result = np.zeros(n)
     # Equal minibatches: a last one of a few samples would score them against hardly any others.
     for rows in np.array_split(order, max(1, round(n / size))):
-        some = factors.take(torch.as_tensor(rows, device=factors.loss.device))
-        found[rows] = krum_scores(some, krum_neighbours(len(rows), k))
-    return found
+        subset = factors.take(torch.as_tensor(rows, device=factors.loss.device))
+        result[rows] = krum_scores(subset, krum_neighbours(len(rows), k))
+    return result
 
 
 def cell_scores(factors: Factors, k: int, probes: int = 8, seed: int = 0) -> Floats:

@@ -29,10 +29,10 @@ def dividemix(x: Any, y: Any, classes: int, plan: Schedule | None = None) -> Rew
     how, rows, networks, adam, generator = training.setup_training(x, y, classes, plan, 2)
     targets = training.one_hot(rows.y, classes)
     first = max(1, round(WARM_UP * how.epochs))
-    believed = np.ones((2, len(rows.y)))
+    estimates = np.ones((2, len(rows.y)))
     for epoch in range(how.epochs):
         if epoch >= first:
-            believed = p_correct(training.loss_of(networks, rows), how.seed)
+            estimates = p_correct(training.loss_of(networks, rows), how.seed)
         for places in training.batches(len(rows.y), how, generator):
             if epoch < first:
                 both = rows.x[places].expand(2, -1, -1)
@@ -40,16 +40,16 @@ def dividemix(x: Any, y: Any, classes: int, plan: Schedule | None = None) -> Rew
                 adam.step(both, targets[places].expand(2, -1, -1), weight)
             else:
                 ramp = min(1.0, (epoch - first) / max(how.epochs - first, 1))
-                sure = torch.as_tensor(believed[:, places.numpy()]).float()
+                sure = torch.as_tensor(estimates[:, places.numpy()]).float()
                 _mixmatch(adam, rows, targets, sure, places, ramp, generator)
-    return Reweighted(networks, believed.mean(axis=0))
+    return Reweighted(networks, estimates.mean(axis=0))
 
 
 def p_correct(losses: Floats, seed: int) -> Floats:
     """Probability that each label is right for each network: that of the component of low losses."""
     from sklearn.mixture import GaussianMixture
 
-    found = np.ones_like(losses)
+    result = np.ones_like(losses)
     for place, each in enumerate(losses):
         width = float(np.ptp(each))
         if width <= 1e-12:
@@ -59,8 +59,8 @@ def p_correct(losses: Floats, seed: int) -> Floats:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # ten iterations are the paper's, converged or not
             fitted = mixture.fit(unit)
-        found[place] = fitted.predict_proba(unit)[:, fitted.means_.argmin()]
-    return found
+        result[place] = fitted.predict_proba(unit)[:, fitted.means_.argmin()]
+    return result
 
 
 def _mixmatch(
@@ -72,9 +72,9 @@ def _mixmatch(
     noisy = [x + NOISE * torch.randn(x.shape, generator=generator) for _ in range(2)]
     guesses = torch.stack([torch.softmax(predict(networks, part), dim=-1) for part in noisy]).mean(dim=0)
     # The other network's opinion: rows of network 0 are judged by network 1, and the reverse.
-    believed = clean.flip(0).unsqueeze(-1)
-    labelled = believed > CLEAN
-    refined = _sharpen(believed * targets[places] + (1 - believed) * guesses)
+    p_correct = clean.flip(0).unsqueeze(-1)
+    labelled = p_correct > CLEAN
+    refined = _sharpen(p_correct * targets[places] + (1 - p_correct) * guesses)
     guessed = _sharpen(guesses.mean(dim=0, keepdim=True).expand_as(guesses))
     goal = torch.where(labelled, refined, guessed)
     mix = _beta(generator)

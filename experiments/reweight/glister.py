@@ -35,19 +35,19 @@ def glister(
     how, rows, networks, adam, generator = setup_training(x, y, classes, plan)
     clean = check_training_data("clean data", clean_x, clean_y, classes)
     size = max(1, round(keep * len(rows.y)))
-    counted, seen = np.zeros(len(rows.y)), 0
+    counted, inputs = np.zeros(len(rows.y)), 0
     # A few epochs on all of it, or the first gradients are those of chance.
     chosen = torch.arange(len(rows.y))
     for epoch in range(how.epochs):
         if epoch >= SELECTION_INTERVAL and epoch % SELECTION_INTERVAL == 0:
             chosen = greedy_subset(networks, rows, clean, classes, size)
             counted[chosen.numpy()] += 1
-            seen += 1
+            inputs += 1
         for places in batches(len(chosen), how, generator):
-            some = chosen[places]
-            weight = torch.full((1, len(some)), 1 / len(some))
-            adam.step(rows.x[some].unsqueeze(0), one_hot(rows.y[some], classes).unsqueeze(0), weight)
-    return Reweighted(networks, counted / max(seen, 1))
+            subset = chosen[places]
+            weight = torch.full((1, len(subset)), 1 / len(subset))
+            adam.step(rows.x[subset].unsqueeze(0), one_hot(rows.y[subset], classes).unsqueeze(0), weight)
+    return Reweighted(networks, counted / max(inputs, 1))
 
 
 def greedy_subset(

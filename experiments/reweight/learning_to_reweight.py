@@ -22,31 +22,31 @@ def learning_to_reweight(
     """
     how, rows, networks, adam, generator = training.setup_training(x, y, classes, plan)
     clean = training.check_training_data("clean data", clean_x, clean_y, classes)
-    total, seen = torch.zeros(len(rows.y)), 0
+    total, inputs = torch.zeros(len(rows.y)), 0
     for epoch in range(how.epochs):
         for chosen in training.batches(len(rows.y), how, generator):
-            some = TensorData(rows.x[chosen], rows.y[chosen])
-            weight = agreement(networks, some, clean, classes).clamp_min(0.0)
+            subset = TensorData(rows.x[chosen], rows.y[chosen])
+            weight = agreement(networks, subset, clean, classes).clamp_min(0.0)
             weight = weight / weight.sum().clamp_min(1e-12)
             adam.step(
-                some.x.unsqueeze(0), training.one_hot(some.y, classes).unsqueeze(0), weight.unsqueeze(0)
+                subset.x.unsqueeze(0), training.one_hot(subset.y, classes).unsqueeze(0), weight.unsqueeze(0)
             )
             if epoch >= how.epochs // 2:
                 total[chosen] += weight * len(chosen)
-        seen += epoch >= how.epochs // 2
-    weights = (total / max(seen, 1)).double().numpy()
+        inputs += epoch >= how.epochs // 2
+    weights = (total / max(inputs, 1)).double().numpy()
     return Reweighted(networks, np.clip(weights / max(float(np.quantile(weights, 0.95)), 1e-12), 0.0, 1.0))
 
 
-def agreement(networks: NetworkBatch, some: TensorData, clean: TensorData, classes: int) -> Tensor:
+def agreement(networks: NetworkBatch, subset: TensorData, clean: TensorData, classes: int) -> Tensor:
     """Inner product of each sample's gradient with the mean gradient of clean data, from layer factors."""
     at = torch.full((1, len(clean.y)), 1 / len(clean.y))
     held, pull = training.factors_of(networks, clean.x, training.one_hot(clean.y, classes).unsqueeze(0), at)
     active, back = training.factors_of(
-        networks, some.x, training.one_hot(some.y, classes).unsqueeze(0), torch.ones(1, len(some.y))
+        networks, subset.x, training.one_hot(subset.y, classes).unsqueeze(0), torch.ones(1, len(subset.y))
     )
-    found = torch.zeros(len(some.y))
+    result = torch.zeros(len(subset.y))
     for a, d, ca, cd in zip(active, back, held, pull, strict=True):
         mean = torch.bmm(ca.transpose(1, 2), cd)
-        found += ((torch.bmm(a, mean) + cd.sum(dim=1, keepdim=True)) * d).sum(dim=2)[0]
-    return found
+        result += ((torch.bmm(a, mean) + cd.sum(dim=1, keepdim=True)) * d).sum(dim=2)[0]
+    return result

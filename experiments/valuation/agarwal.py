@@ -33,15 +33,15 @@ def shared_rows(x: Any, y: Any, contributor: Any, near: float = 0.1) -> Floats:
     """
     from scipy.spatial import cKDTree
 
-    rows, who = np.asarray(x, dtype=np.float64), np.asarray(contributor)
+    rows, contributors = np.asarray(x, dtype=np.float64), np.asarray(contributor)
     wide = np.column_stack([rows, 1e6 * np.asarray(y, dtype=np.float64)])
-    count = int(who.max()) + 1
-    mine = [wide[who == code] for code in range(count)]
+    count = int(contributors.max()) + 1
+    mine = [wide[contributors == code] for code in range(count)]
     trees = [cKDTree(part) for part in mine]
     # Within one contributor, so that copies of others do not make copies look usual.
-    usual = np.concatenate([tree.query(own, k=2)[0][:, 1] for tree, own in zip(trees, mine, strict=True)])
-    usual = usual[np.isfinite(usual) & (usual > 0)]
-    reach = near * float(np.median(usual)) if len(usual) else 0.0
+    typical = np.concatenate([tree.query(own, k=2)[0][:, 1] for tree, own in zip(trees, mine, strict=True)])
+    typical = typical[np.isfinite(typical) & (typical > 0)]
+    reach = near * float(np.median(typical)) if len(typical) else 0.0
     like = np.eye(count)
     for a, b in permutations(range(count), 2):
         if len(mine[a]) and len(mine[b]):
@@ -59,10 +59,10 @@ def myerson_payment(bid: float, price: float, gain: Callable[[Floats], Any], ste
     in_range("bid", bid, 0, np.inf, open_high=True)
     in_range("price", price, 0, np.inf, open_low=True, open_high=True)
     lower = np.unique(np.append(np.linspace(0.0, bid, steps), min(bid, price)))
-    found = np.asarray(gain(np.minimum(lower / price, 1.0)), dtype=np.float64)
-    if found.shape != lower.shape or not np.isfinite(found).all() or (np.diff(found) < -1e-12).any():
+    result = np.asarray(gain(np.minimum(lower / price, 1.0)), dtype=np.float64)
+    if result.shape != lower.shape or not np.isfinite(result).all() or (np.diff(result) < -1e-12).any():
         raise InputError("gain must give one finite number for each quality, and must not fall with it")
-    return float(bid * found[-1] - np.trapezoid(found, lower))
+    return float(bid * result[-1] - np.trapezoid(result, lower))
 
 
 def learned_price(bids: Any, prices: Any, gain: Callable[[Floats], Any], rate: float = 0.1) -> Floats:

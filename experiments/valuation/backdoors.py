@@ -43,21 +43,24 @@ def activation_clusters(features: Any, label: Any, contributor: Any = None, seed
     for mine, rows in _classes(features, label):
         if len(rows) < 3 or float(np.ptp(rows)) <= 1e-12:
             continue
-        found = KMeans(2, n_init=5, random_state=seed).fit(rows)
-        held = [found.labels_ == 0, found.labels_ == 1]
+        result = KMeans(2, n_init=5, random_state=seed).fit(rows)
+        held = [result.labels_ == 0, result.labels_ == 1]
         if contributor is None:
-            share, most = [float(some.mean()) for some in held], SMALL
+            share, limit = [float(subset.mean()) for subset in held], SMALL
         else:
-            who = np.asarray(contributor)[mine]
-            share, most = [len(np.unique(who[some])) / len(np.unique(who)) for some in held], 0.5
-        few = int(np.argmin(share))
+            contributors = np.asarray(contributor)[mine]
+            share, limit = (
+                [len(np.unique(contributors[subset])) / len(np.unique(contributors)) for subset in held],
+                0.5,
+            )
+        small = int(np.argmin(share))
         # Along the line between their middles two halves of one cloud are 2.7 of their own widths apart.
-        line = found.cluster_centers_[1] - found.cluster_centers_[0]
+        line = result.cluster_centers_[1] - result.cluster_centers_[0]
         along = (rows @ line) / np.linalg.norm(line)
-        width = float(np.sqrt(np.mean([np.var(along[some]) for some in held])))
+        width = float(np.sqrt(np.mean([np.var(along[subset]) for subset in held])))
         gap = float(np.linalg.norm(line))
-        if share[few] <= most and gap > APART * width:
-            value[mine[held[few]]] = -1.0
+        if share[small] <= limit and gap > APART * width:
+            value[mine[held[small]]] = -1.0
     return value
 
 

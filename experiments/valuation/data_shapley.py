@@ -65,10 +65,10 @@ def permutation_marginals(
 
     All orders take a step at a time, as one batch, while what is left to gain is enough to go on for.
     """
-    some, n = orders.shape
-    gains, spent = np.zeros((some, n)), 0
-    inside, going = np.zeros((some, n), dtype=bool), np.ones(some, dtype=bool)
-    worth = np.full(some, ends[0])
+    subset, n = orders.shape
+    gains, spent = np.zeros((subset, n)), 0
+    inside, going = np.zeros((subset, n), dtype=bool), np.ones(subset, dtype=bool)
+    worth = np.full(subset, ends[0])
     for step in range(n):
         going &= going_on(np.abs(ends[1] - worth))
         walking = np.flatnonzero(going)
@@ -107,5 +107,5 @@ def semivalues_by_reuse(
     middle, often = worth.mean(), draw[k - 1]
     with_it = (worth - middle) * shares[k - 1] * n / (k * often)
     without = (worth - middle) * shares[k] * n / ((n - k) * often)
-    found = np.where(inside, with_it[:, None], -without[:, None]).mean(axis=0)
-    return np.asarray(found + shares[-1] * (ends[1] - middle) - shares[0] * (ends[0] - middle))
+    result = np.where(inside, with_it[:, None], -without[:, None]).mean(axis=0)
+    return np.asarray(result + shares[-1] * (ends[1] - middle) - shares[0] * (ends[0] - middle))

@@ -24,7 +24,7 @@ CHANGE, LAST, MIN_PERMUTATIONS = 0.05, 10, 30
 
 
 def gtg_shapley(
-    updates: Any, worth: Callable[[Array], Any], rows: Any = None, *, most: int = 100,
+    updates: Any, worth: Callable[[Array], Any], rows: Any = None, *, limit: int = 100,
     rng: np.random.Generator | None = None,
 ) -> Values:  # fmt: skip
     """Shapley value of each client in one round, from its update alone: no model is trained again.
@@ -52,13 +52,13 @@ def gtg_shapley(
     known: dict[bytes, float] = {}
     remembering = partial(_known, utility, known)
     means: list[Floats] = []
-    while len(gains) < most and not _converged(means):
+    while len(gains) < limit and not _converged(means):
         # All clients lead once before the next turn, and their orders are walked along together.
         orders = np.array([np.r_[lead, rng.permutation(np.delete(np.arange(n), lead))] for lead in range(n)])
-        for found in permutation_marginals(
+        for each in permutation_marginals(
             remembering, orders, ends, lambda left: left >= PERMUTATION_TOLERANCE
         )[0]:
-            gains.append(found)
+            gains.append(each)
             means.append(np.mean(gains, axis=0))
     return of_samples(gains, 2 + len(known))
 
@@ -68,8 +68,8 @@ def _known(utility: Utility, known: dict[bytes, float], coalitions: Any) -> Floa
     new = [place for place, name in enumerate(names) if name not in known]
     first = list({names[place]: place for place in new}.values())
     if first:
-        found = evaluate(utility, coalitions[first])
-        known.update({names[place]: float(value) for place, value in zip(first, found, strict=True)})
+        result = evaluate(utility, coalitions[first])
+        known.update({names[place]: float(value) for place, value in zip(first, result, strict=True)})
     return np.array([known[name] for name in names])
 
 

@@ -29,10 +29,10 @@ def opinion(good: Any, bad: Any, uncertain: Any = 0.1) -> Opinion:
     if (unsure < 0).any() or (unsure > 1).any():
         raise InputError("uncertainty must lie in [0, 1]")
     total = right + wrong
-    seen = total > 0
-    share = np.divide(right, total, out=np.zeros(len(right)), where=seen)
-    known = np.where(seen, 1 - unsure, 0.0)
-    return Opinion(known * share, known * np.where(seen, 1 - share, 0.0), 1 - known)
+    inputs = total > 0
+    share = np.divide(right, total, out=np.zeros(len(right)), where=inputs)
+    known = np.where(inputs, 1 - unsure, 0.0)
+    return Opinion(known * share, known * np.where(inputs, 1 - share, 0.0), 1 - known)
 
 
 def kang(
@@ -54,8 +54,8 @@ def kang(
     in_range("punished", punished, 0, np.inf, open_high=True)
     in_range("gamma", gamma, 0, 1)
     fading = recent ** np.arange(len(right) - 1, -1, -1)
-    found = opinion(fading @ right, punished * (fading @ wrong), uncertain)
-    return np.asarray(found.belief + gamma * found.uncertainty)
+    result = opinion(fading @ right, punished * (fading @ wrong), uncertain)
+    return np.asarray(result.belief + gamma * result.uncertainty)
 
 
 def combine_opinions(own: Opinion, others: list[Opinion], weights: Any) -> Opinion:
@@ -112,6 +112,6 @@ def contract(types: Any, shares: Any, worth: float, cost: float = 1.0) -> Contra
         while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] > blocks[-1][0] * blocks[-2][1]:
             last, before = blocks.pop(), blocks.pop()
             blocks.append((before[0] + last[0], before[1] + last[1], before[2] + last[2]))
-    effort = np.concatenate([np.full(many, worth * p / (2 * cost * a)) for p, a, many in blocks])
+    effort = np.concatenate([np.full(large, worth * p / (2 * cost * a)) for p, a, large in blocks])
     steps = np.diff(cost * effort**2, prepend=0.0) / level
     return Contract(effort, np.cumsum(steps))

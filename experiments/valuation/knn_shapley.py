@@ -33,8 +33,8 @@ def knn_shapley(x: Any, y: Any, target_x: Any, target_y: Any, k: int = 5) -> Flo
     block = max(1, BLOCK // len(rows))
     total = np.zeros(len(rows))
     for start in range(0, len(aims), block):
-        some = slice(start, start + block)
-        total += _of_targets(rows, labels, targets[some], aims[some], int(k))
+        subset = slice(start, start + block)
+        total += _of_targets(rows, labels, targets[subset], aims[subset], int(k))
     return total / len(aims)
 
 

@@ -188,7 +188,7 @@ def test_what_are_no_numbers_is_refused(y):
 
 def marked_by(name):
     """Attacks that are told which samples to change, by their signature."""
-    return "which" in inspect.signature(name).parameters
+    return "attacked" in inspect.signature(name).parameters
 
 
 ATTACKS = {
@@ -205,7 +205,7 @@ def made_case(seed, n=40):
     return {
         "x": rng.normal(size=(n, 3)),
         "y": np.arange(n) // 2 % CLASSES,
-        "which": np.isin(contributor, [1, 4]),
+        "attacked": np.isin(contributor, [1, 4]),
         "classes": CLASSES,
         "rng": np.random.default_rng(seed),
         "contributor": contributor,
@@ -218,7 +218,7 @@ def launched(name, case):
     """Return the parts that an attack changed, and each part before the attack."""
     asked = inspect.signature(ATTACKS[name]).parameters
     results = ATTACKS[name](**{key: value for key, value in case.items() if key in asked})
-    before = {"aligned_poison": ("x", "y"), "sybil_split": ("contributor",), "delay_attack": ("which",)}
+    before = {"aligned_poison": ("x", "y"), "sybil_split": ("contributor",), "delay_attack": ("attacked",)}
     parts = results if isinstance(results, tuple) else (results,)
     return [
         (np.asarray(case[total]), part) for total, part in zip(before.get(name, ("y",)), parts, strict=True)
@@ -236,7 +236,7 @@ class TestEveryAttack:
             assert after.shape == before.shape
             changed |= (before != after).reshape(40, -1).any(axis=1)
         assert changed.any()
-        assert not changed[~case["which"]].any()
+        assert not changed[~case["attacked"]].any()
 
     def test_leaves_what_it_was_given_alone(self, name):
         case = made_case(0)
@@ -252,14 +252,14 @@ class TestEveryAttack:
             np.testing.assert_array_equal(one, two)
 
     def test_nobody_marked_is_nobody_attacked(self, name):
-        case = made_case(1) | {"which": np.zeros(40, dtype=bool)}
+        case = made_case(1) | {"attacked": np.zeros(40, dtype=bool)}
         for before, after in launched(name, case):
             np.testing.assert_array_equal(before, after)
 
     @pytest.mark.parametrize("case", [np.ones(39, dtype=bool), np.ones(40), np.ones((40, 1), dtype=bool)])
     def test_marks_are_one_true_or_false_per_sample(self, name, case):
-        with pytest.raises(InputError, match="which must be one True or False per sample: 40 expected"):
-            launched(name, made_case(0) | {"which": case})
+        with pytest.raises(InputError, match="attacked must be one True or False per sample: 40 expected"):
+            launched(name, made_case(0) | {"attacked": case})
 
 
 def test_every_attack_of_the_module_is_covered():

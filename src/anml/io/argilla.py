@@ -19,7 +19,7 @@ from anml.io.contributions import (
 from anml.io.file import InputFile
 from anml.io.unsupported import reject_span_answers
 
-# What counts of what was answered; an export without statuses says of none that it is a draft.
+# Statuses of responses that are used; an export without statuses does not mark drafts.
 SUBMITTED = (None, "submitted")
 NO_STATUS = (
     "this export does not say which responses are drafts or discarded, so they count as submitted; "

@@ -40,7 +40,7 @@ from anml.io.spellings import fold
 
 # From this many rows on, strings that never repeat are names of the rows.
 MIN_ROWS_FOR_ID = 20
-# More than this share of rows speaks for all of them.
+# Share of rows above which they decide for the column.
 MAJORITY = 0.5
 # Roles whose name on a column of other values may be a slip, such as a level that is misspelt.
 WARN_WHEN_UNFIT = ("verification", "reputation", "time")
@@ -56,7 +56,7 @@ TEXT_ROLES = (
     "retracted",
     "licence",
 )
-# Roles that no feature plays anyway: ignoring such a column as a feature is no contradiction.
+# Roles whose columns are never features, so that they may also be ignored as features.
 NON_FEATURE_ROLES = ("test_label", "true_label", "reviewed", "retracted", "licence")
 
 # Roles that a column must not repeat to be a feature.
@@ -67,7 +67,7 @@ MIN_SHARED_CLASSES, HEAD, MAX_CLASSES = 0.5, 1000, 100
 # Agreement above chance beyond which a column is a second label, not a feature.
 MAX_KAPPA = 0.4
 
-# What an audit can rest on.
+# Inputs of which an audit needs at least one.
 FEATURES_REQUIRED_MESSAGE = (
     "needed are feature columns, predictions, embeddings, or an item and a contributor column with "
     "several labels for an item"
@@ -101,10 +101,10 @@ def choose_columns(
     frame: pl.DataFrame, *, features: Sequence[str] | None = None, ignore: Iterable[str] = (),
     key: str | None = None, needs_features: bool = True, **named: str | None,
 ) -> tuple[Columns, list[str]]:  # fmt: skip
-    """Find the role of every column, and return notes that say what was guessed or left out.
+    """Find the role of every column, and return notes about columns that were guessed or excluded.
 
-    `named` are columns by role; others are guessed from their names, where their values fit. What has no role
-    is a feature, except constants, identifiers, nested columns, the true label and `key`.
+    `named` are columns by role; others are guessed from their names, where their values fit. A column without
+    a role is a feature, except constants, identifiers, nested columns, the true label and `key`.
     """
     given = {role: named.pop(role, None) for role in ROLES}
     if named:
@@ -280,7 +280,7 @@ def _kappa(one: pl.Series, two: pl.Series) -> float:
 def _features(
     frame: pl.DataFrame, names: Sequence[str], roles: dict[str, str | None]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the columns that can tell something about a label, and why the others were left out."""
+    """Return the columns that may predict a label, and the reason for each excluded one."""
     reasons: dict[str | None, list[str]] = {None: []}
     named = {role: frame[name] for role in REPEATED_ROLES if (name := roles[role]) is not None}
     firsts = first_rows(named.get("item"))

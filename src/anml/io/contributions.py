@@ -16,14 +16,14 @@ from anml.io.plain import as_text
 # Columns that are there whatever the source, all of them text.
 ROW_COLUMNS = ("item", "contributor", "label", "time", "truth")
 EVIDENCE_COLUMNS = ("item", "contributor", "kind", "issuer", "at")
-# Issuers that are a platform's own, or nobody we know by name; everybody else is a person.
+# Issuers that are platforms, or unknown; all others are persons.
 UNKNOWN_REVIEWER = "unknown reviewer"
 PLATFORMS = (UNKNOWN_REVIEWER, "toloka requester", "mturk requester")
-# Columns that a table made of an export may have beside its rows: what is known of the labels.
+# Columns that a table made of an export may have beside its rows: true labels and reviews.
 KNOWN, REVIEWED, IS_TRUTH = "true_label", "reviewed", "is_ground_truth"
-# What the tool calls a label, where it has a name for each; and what `anml relabel` wrote beside the data.
+# Identifier of a label in the tool, and the prefix of values that `anml relabel` wrote beside the data.
 ANNOTATION, OWN_PREFIX = "annotation_id", "anml_"
-# Seconds that somebody spent on a label, as Label Studio calls them; shown, and nothing is judged by it.
+# Seconds that an annotator spent on a label, as Label Studio names them; shown, and not used.
 TIME_SPENT_COLUMN = "lead_time"
 MAJORITY = 0.5
 
@@ -38,12 +38,12 @@ class Contributions(NamedTuple):
 
 
 Found = Sequence[Mapping[str, Any]]
-# Columns, or a question, that a reader is told, by role.
+# Columns, or a question, that the user named, by role.
 Chosen = dict[str, str | None]
 
 
 def assemble(source: str, rows: Found, evidence: Found = (), warnings: Iterable[str] = ()) -> Contributions:
-    """Order what a reader found: rows of nobody go, and where one account holds most rows it is said."""
+    """Return rows with contributors, in order; a message names an account that holds most of the rows."""
     if not rows:
         raise InputError(f"no finished {source} label was found in this file")
     frame = pl.from_dicts(list(rows), infer_schema_length=None)
@@ -60,7 +60,7 @@ def assemble(source: str, rows: Found, evidence: Found = (), warnings: Iterable[
         share = f"one account, {name!r}, holds {count / frame.height:.0%} of the rows"
         messages.append(f"{share}: {hint}; see `anml-ledger import` of accounts")
     proofs = pl.DataFrame(list(evidence), schema=dict.fromkeys(EVIDENCE_COLUMNS, pl.String), orient="row")
-    # What is said of work that nobody did is said of nobody.
+    # Attestations about rows without a contributor are dropped.
     known = pl.col("contributor").is_in(frame["contributor"].unique().to_list())
     return Contributions(source, frame, proofs.filter(known.fill_null(False)), messages)
 
@@ -111,7 +111,7 @@ def utc_text(value: Any, formats: Sequence[str] = ()) -> str | None:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (OverflowError, OSError, ValueError):  # no time, or far outside the calendar
         return None
-    # Not by strftime, which writes a year before 1000 with three digits, so that nobody can read it again.
+    # Not by strftime, which writes a year before 1000 with three digits, which cannot be read again.
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
@@ -132,7 +132,7 @@ def read_typed(path: Path, texts: Sequence[str], needed: Sequence[str] = ()) -> 
 
 
 def of_contributors(path: Path, column: str) -> dict[str, str | None]:
-    """A value of each contributor, as text, from a table with a column for it; everybody is named once."""
+    """Return a value of each contributor, as text, from a table that names each contributor once."""
     frame = read_typed(path, ("contributor", column), ("contributor", column))
     if frame["contributor"].null_count():
         raise InputError(f"{path.name} has a {column} that belongs to no contributor")

@@ -83,7 +83,7 @@ def mturk(file: InputFile, columns: Chosen) -> Contributions:
     names = ("SubmitTime", "ApprovalTime", "AutoApprovalTime", "RejectionTime")
     submitted, approved, limit, rejected = (_utc(_coalesce(frame, name)) for name in names)
     accepted, refused = (pl.col("AssignmentStatus") == word for word in ("Approved", "Rejected"))
-    # Without both times nobody can tell, and doubt does not raise v.
+    # Without both times an early approval is not shown, and v is not raised.
     early = (approved < limit).fill_null(False)
     roles = {
         "item": pl.col("HITId"), "contributor": pl.col("WorkerId"), "label": pl.col(answer),

@@ -161,7 +161,7 @@ ZIP_MAGIC = b"PK\x03\x04"
 # A second sheet with this share of the rows is a table as well. A header has this share of the cells of the
 # first rows.
 MIN_SHEET, MIN_HEADER, TITLE_ROWS = 0.1, 0.6, 50
-# So many cells, empty ones among them, fit into the memory of a small machine.
+# Largest number of cells, with empty ones, for the memory of a small machine.
 MAX_CELLS = 100_000_000
 
 
@@ -179,11 +179,11 @@ def read_excel(data: bytes, shown: str) -> pl.DataFrame:
             io.BytesIO(data), sheet_id=0, has_header=False, drop_empty_rows=True, drop_empty_cols=False,
             raise_if_empty=False, infer_schema_length=1,
         )  # fmt: skip
-    # Whatever a damaged workbook makes of the reader: it has errors of its own kinds.
+    # The reader raises several kinds of errors on a damaged workbook.
     except (Exception, pl.exceptions.PanicException):
         raise InputError(f"{shown} is a damaged Excel workbook; save or copy it again") from None
     frame = _main_sheet(sheets, shown)
-    # A header of its own reading: polars gives names that occur twice a number.
+    # The header is read here, since polars numbers names that occur twice.
     names = ["" if each is None else str(each).strip() for each in frame.row(0)]
     check_names([name for name in names if name], shown)
     columns = [infer_types(frame[:, at][1:].cast(pl.String)).alias(name) for at, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Pictures: a folder of them or a column of their paths, read one at a time."""
+"""Images: a folder of them or a column of their paths, read one at a time."""
 
 import hashlib
 import io
@@ -20,9 +20,9 @@ from anml.io.tables import PARQUET, SEPARATORS, Table, read_table
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 IMAGE = "image"
-# Tables by these names in a folder of pictures say whose they are and what they show.
+# Names of tables in a folder of images that hold their contributors and labels.
 TABLES = ("labels", "metadata", "annotations", "contributed")
-# A picture of more pixels than this is no picture to label, and might be made to fill the memory.
+# Largest number of pixels of an image; a larger one may be made to fill the memory.
 MAX_PIXELS = 100_000_000
 
 Pixels = npt.NDArray[np.uint8]
@@ -39,7 +39,7 @@ def any_readable(paths: Iterable[str], folder: Path) -> bool:
 
 
 def read_folder(folder: Path) -> Table:
-    """A folder of pictures by the table among them, else with folders as labels, and contributors above."""
+    """Read a folder of images by the table in it, else with folders as labels and contributors."""
     for name, ending in product(TABLES, (*SEPARATORS, *PARQUET)):
         if (folder / f"{name}{ending}").is_file():
             return read_table(folder / f"{name}{ending}")
@@ -65,7 +65,7 @@ def read_folder(folder: Path) -> Table:
 
 
 def picture_column(frame: pl.DataFrame, named: str | None = None) -> str | None:
-    """The column of paths of pictures: as named, or the first whose values all end as pictures do."""
+    """Return the column of image paths: as named, or the first whose values all have image extensions."""
     if named is not None:
         return require_column(frame.columns, named, "pictures")
     for series in frame.iter_columns():
@@ -80,8 +80,8 @@ class Images:
 
     def __init__(self, paths: list[str], folder: Path, anywhere: bool = True) -> None:
         self.paths, self.folder = paths, folder
-        # A table of somebody else's could show any picture here. By the path as it is written: folders of
-        # links to pictures are usual.
+        # A table from elsewhere could name any image on this machine. The path as written decides, since
+        # folders of links to images are common.
         inside = Path(os.path.normpath(folder.absolute()))
         for at, path in enumerate(() if anywhere else paths):
             if not Path(os.path.normpath(inside / path)).is_relative_to(inside):
@@ -98,15 +98,15 @@ class Images:
             raise InputError(f"picture {self.paths[at]!r} of row {at} cannot be read: {reason}") from None
 
     def image(self, at: int) -> Any:
-        """The picture, in red, green and blue."""
+        """Return the image, in red, green and blue."""
         return decode_image(self.bytes_of(at), self.paths[at])
 
     def hashes(self) -> list[str]:
-        """SHA-256 of every file; the same picture has the same."""
+        """Return the SHA-256 of each file."""
         return [hashlib.sha256(self.bytes_of(at)).hexdigest() for at in range(len(self.paths))]
 
     def small(self, side: int) -> Pixels:
-        """All pictures as (n, 3, side, side), shrunk to fit and centred on grey."""
+        """Return all images as (n, 3, side, side), shrunk to fit and centred on grey."""
         out = np.full((len(self.paths), 3, side, side), 128, dtype=np.uint8)
         for at in range(len(self.paths)):
             image = self.image(at)
@@ -117,7 +117,7 @@ class Images:
         return out
 
     def thumbnail(self, at: int, side: int = 72) -> bytes:
-        """A small PNG of one picture."""
+        """Return a small PNG of one image."""
         image = self.image(at)
         image.thumbnail((side, side))
         buffer = io.BytesIO()
@@ -126,7 +126,7 @@ class Images:
 
 
 def decode_image(content: bytes, name: str) -> Any:
-    """A picture from the bytes of its file."""
+    """Return an image from the bytes of its file."""
     require_extra("PIL", "images", "an audit of images")
     from PIL import Image, UnidentifiedImageError
 

@@ -23,7 +23,7 @@ from anml.io.contributions import (
 from anml.io.file import InputFile
 from anml.io.unsupported import reject_span_answers
 
-# What the last action on an annotation says where the list of reviews is not exported.
+# Reviews by the last action on an annotation, where the list of reviews is not exported.
 _ACTIONS = {"accepted": "review-accepted", "fixed_and_accepted": "fixed", "rejected": "review-rejected"}
 
 
@@ -86,7 +86,7 @@ class FinishedAnnotation(NamedTuple):
 
 
 def last_annotations(tasks: list[dict[str, Any]]) -> tuple[list[FinishedAnnotation], list[str]]:
-    """One annotation of each person in each task, the last; what was left out is said."""
+    """Return the last annotation of each annotator in each task, and notes about the excluded ones."""
     last: dict[tuple[str, str], FinishedAnnotation] = {}
     left = again = 0
     texts: dict[str, Any] = {}

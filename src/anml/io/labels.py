@@ -146,7 +146,7 @@ def read_gold_labels(
     frame: pl.DataFrame, columns: Columns, labels: Labels, item: np.ndarray[Any, Any] | None,
     notes: list[str], warnings: list[str],
 ) -> GoldLabels | None:  # fmt: skip
-    """Read right labels and marks, from the column of what is known and from reviews; None for neither."""
+    """Read true labels and marks, from their column and from reviews; None without both."""
     if columns.true_label is None and columns.reviewed is None:
         return None
     truth, none = empty_gold(labels.y, labels.task), np.zeros(frame.height, dtype=bool)
@@ -189,7 +189,7 @@ def _answers(series: pl.Series, labelled: pl.Series, labels: Labels) -> tuple[An
         why = f"column {series.name!r} (true_label) must hold true, false, or labels of {labelled.name!r}"
         raise InputError(f"{why}; got {values[0]!r}")
     truth = codes_in(texts, labels.classes)
-    # A right label that nobody gave: whatever was given is wrong.
+    # A true label that is not among the given labels: the given label is wrong.
     return truth, none, texts.is_not_null().to_numpy() & (truth < 0)
 
 

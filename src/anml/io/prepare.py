@@ -143,7 +143,7 @@ def _test_label(
     items = None if columns.item is None else frame[columns.item]
     gold = read_test_label(frame[columns.test_label], frame[columns.label], task, items)
     if known_already is not None and (both := gold.known & known_already.known).any():
-        # What is used cannot check: a row is the one or the other.
+        # A label that is used in the fit is not scored.
         gold = gold._replace(known=gold.known & ~both, right=gold.right & ~both)
         rows = f"{int(both.sum()):,} rows of column {columns.test_label!r} (test_label)"
         notes.append(f"{rows} are known already and check nothing")
@@ -178,7 +178,7 @@ def _drop_unlabelled(
 def _verification(
     frame: pl.DataFrame, name: str | None, known: GoldLabels | None, warnings: list[str]
 ) -> Any:
-    """Verification as given; where it is not, rows earn it by what is known of them."""
+    """Return verification as given; where it is missing, it follows from true labels."""
     if known is None or not known.known.any():
         return None if name is None else read_signal(frame[name], "verification", warnings)
     v = v_from_gold(known)
@@ -189,7 +189,7 @@ def _verification(
 
 
 def _with_retractions(retracted: pl.Series, verification: Any, notes: list[str]) -> Any:
-    """Verification with the level of retracted rows, whatever vouched for them before."""
+    """Return verification with the level of retracted rows, which overrides all others."""
     marked, _ = read_flags(retracted, "retracted")
     level = VERIFICATION[RETRACTED].default
     notes.append(f"{int(marked.sum()):,} rows are retracted (column {retracted.name!r}): v is {RETRACTED!r}")
@@ -223,7 +223,7 @@ def _note_irregularities(
 
 
 # Levels of a signal, which of them stands for no value and false, and which for true: no evidence is read as
-# the most cautious level that does not accuse.
+# the most cautious level other than flagged.
 SIGNALS = {
     "verification": (VERIFICATION, "self-attested", "institution"),
     "reputation": (REPUTATION, "new", "established"),

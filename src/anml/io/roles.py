@@ -63,7 +63,7 @@ OTHER_LABEL_WORDS = frozenset(
 PEOPLE_WORDS = frozenset(("by", "reviewer", "supervisor", "approver", "adjudicator", "checker", "qa"))
 # Words in names of columns with labels.
 LABEL_WORDS = frozenset(("label", "labels", "annotation", "answer", "human", "manual", "rating", "class"))
-# Names of marks on items whose answer somebody knows: a label there may be wrong all the same.
+# Names of marks on items with a known answer; the given label may still be wrong.
 HONEYPOT_ALIASES = (
     "is_honeypot",
     "honeypot",
@@ -72,7 +72,7 @@ HONEYPOT_ALIASES = (
     "attention_check",
     "control_item",
 )
-# Names of the seconds that somebody spent on a label: fast or slow is neither right nor wrong.
+# Names of the seconds that an annotator spent on a label, which does not show whether it is correct.
 TIMES_SPENT = ("lead_time", "time_spent", "seconds_spent", "duration_seconds")
 # Named so, a column is the item even where every row has its own.
 EXPLICIT_ITEMS = ("item", "item_id")
@@ -112,7 +112,7 @@ def find_column(
     """The column that plays a role, if any: the one that was named, else the first that is called like it."""
     if (wanted := given.get(role)) is not None:
         return require_column(columns, str(wanted), role)
-    # What was named for another role, or is not the name of a column, is not taken.
+    # A column that was named for another role is not taken.
     taken = {
         name for key, name in given.items() if key not in ("task", "assignments") and isinstance(name, str)
     }

@@ -92,7 +92,7 @@ def _as_array(source: Any, what: str) -> Floats:
     try:
         array = np.asarray(source)
         numbers = np.asarray(array, dtype=np.float64) if array.dtype.kind in "biuf" else None
-    except (TypeError, ValueError):  # rows of different lengths, or something that is no array
+    except (TypeError, ValueError):  # rows of different lengths, or not an array
         numbers = None
     if numbers is None:
         shown = repr(source) if isinstance(source, str | int | float) else type(source).__name__
@@ -158,7 +158,7 @@ def numeric_columns(
 
 # How far the probabilities of a row may be from a sum of one; within that they are divided by it.
 TOLERANCE = 1e-3
-# What rounding leaves below zero.
+# Largest negative value that is taken for rounding.
 ROUNDING = 1e-9
 
 

@@ -26,7 +26,7 @@ EXTRA_COLUMNS = ("level", "evidence", "batch", "truth", KNOWN, REVIEWED, ANNOTAT
 
 
 class Source(NamedTuple):
-    """A table with the `roles` of its columns; the `others` are no features; `question` is that of an export.
+    """A table with the `roles` of its columns, the `others`, which are not features, and its `question`.
 
     `about_v` says where v comes from; `shape` is what other labels were made of; `path` is where it was read
     from.

@@ -37,10 +37,10 @@ def empty_gold(y: Array, task: Task) -> np.ndarray[Any, Any]:
 
 
 def combine_gold(y: Array, truth: Array, right: Bools, wrong: Bools, item: Array | None = None) -> GoldLabels:
-    """Put right labels and marks on labels `y` as given together; a right label goes before a mark.
+    """Combine true labels and marks on given labels `y`; a true label overrides a mark.
 
-    Rows of one `item` have one right label: what is known for one of them holds for all, and a label that is
-    wrong is wrong whoever gave it.
+    Rows of one `item` have one true label: a true label of one row holds for all, and a label that is wrong
+    is wrong for all contributors.
     """
     truth = np.where(right & ~has_gold_label(truth), y, truth).astype(truth.dtype)
     if item is not None:
@@ -88,7 +88,7 @@ def _gold_range_by_item(truth: Array, item: Array) -> tuple[Array, Array, Floats
 
 
 def v_from_gold(gold: GoldLabels) -> Floats:
-    """Return the v that rows earn by what is known of them, where nobody else said it."""
+    """Return v of rows by their true labels and marks."""
     v = np.full(len(gold.truth), VERIFICATION["self-attested"].default)
     v[gold.right] = VERIFICATION["reproduced"].default
     v[gold.wrong] = VERIFICATION["flagged"].default

@@ -16,11 +16,11 @@ POSITIONS = frozenset(
     ("start", "end", "startOffset", "endOffset", "x", "y", "width", "height", "radiusX", "points", "rle",
      "sequence", "ranges", "vertices", "rank")
 )  # fmt: skip
-# Columns that together are a place in a text or a picture.
+# Columns that together are a position in a text or an image.
 SPAN_COLUMNS = (("start", "end"), ("begin", "end"), ("startoffset", "endoffset"), ("xmin", "xmax"))
 # Answers to a pair that choose neither.
 TIE_WORDS = frozenset(("equal", "tie", "same", "both", "neither", "none", "draw"))
-# So many rows repeat an item of the same contributor where labels are of parts of it.
+# Share of rows that repeat an item of a contributor, above which labels are of parts of items.
 MAX_REPEAT_SHARE = 0.05
 
 
@@ -36,7 +36,7 @@ def reject_span_answers(value: Any, where: str = "") -> None:
 
 
 def reject_structured_table(frame: pl.DataFrame, columns: Columns, ignore: Sequence[str] = ()) -> None:
-    """Refuse a table of spans, boxes or pairs: its rows are no labels of whole items."""
+    """Refuse a table of spans, boxes or pairs: its rows are not labels of whole items."""
     taken = {name for name in columns.to_dict().values() if isinstance(name, str)}
     free = [name for name in frame.columns if name not in taken and name not in ignore]
     by_name = {normalise_name(name): name for name in free}

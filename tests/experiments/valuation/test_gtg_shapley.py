@@ -21,7 +21,7 @@ def test_gtg_is_exact_shapley_where_orders_are_many():
         mixed = np.where(total > 0, members @ updates / np.maximum(total, 1), 0.0)
         return worth(mixed)
 
-    result = gtg_shapley(updates, worth, most=2_000)
+    result = gtg_shapley(updates, worth, limit=2_000)
     truth = exact_shapley(game(all_coalitions(4)))
     assert result.value.sum() == pytest.approx(truth.sum(), abs=0.01)
     assert np.abs(result.value - truth).max() < 0.5 * np.abs(truth).max()
@@ -68,7 +68,7 @@ def test_a_coalition_is_evaluated_once():
 
 def test_clients_who_do_the_same_get_the_same_about():
     updates = np.ones((4, 2))
-    result = gtg_shapley(updates, lambda subset: subset.sum(axis=1), most=200)
+    result = gtg_shapley(updates, lambda subset: subset.sum(axis=1), limit=200)
     assert result.value == pytest.approx(np.full(4, 0.5), abs=0.15)
 
 

@@ -47,7 +47,7 @@ def reduce_boxes(read: SpanAnnotations) -> CandidateLabels:
     x, y, width, height = (pl.col(name) for name in BOXED)
     beyond = (x < -PIXEL_TOLERANCE) | (y < -PIXEL_TOLERANCE)
     if read.lengths is not None:
-        # Shares of the picture's sides, in hundredths.
+        # Shares of the sides of the image, in hundredths.
         beyond = beyond | (x + width > 100 + PIXEL_TOLERANCE) | (y + height > 100 + PIXEL_TOLERANCE)
     flat = (width <= 0) | (height <= 0)
     for bad, why in ((flat, "covers nothing"), (beyond, "lies outside of the picture")):

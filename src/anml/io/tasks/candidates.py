@@ -1,4 +1,4 @@
-"""Marked places as labels: every place that anybody marked is a candidate for all who saw the document."""
+"""Spans and boxes as labels: each marked place is a candidate for all contributors shown the document."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ NO_SPAN = "(nothing)"
 DOCUMENTS = ("document", "doc", "doc_id", "document_id", "image", "text_id", "sentence_id", *ALIASES["item"])
 TYPES = ("type", "entity", "entity_type", "tag", "category", *ALIASES["label"])
 TEXTS = ("text", "body", "content")
-# Columns that rows have of their own; what else stands beside a mark is carried along.
+# Columns that rows have in any case; other columns of a mark are carried along.
 OUTPUT_COLUMNS = ("item", "label", "near", "candidate", "document")
 
 
@@ -144,7 +144,7 @@ def candidate_labels(
     rows = rows.join(labels, on=["candidate", "contributor"], how="left", maintain_order="left")
     neighbours = near.select("candidate", "contributor").unique().with_columns(near=pl.lit(True))
     rows = rows.join(neighbours, on=["candidate", "contributor"], how="left", maintain_order="left")
-    # What a mark says of itself goes before what its document does.
+    # A value of a mark overrides that of its document.
     merged = [pl.coalesce(f"{name} ", name).alias(name) for name in own]
     rows = rows.with_columns(pl.col("label").fill_null(NO_SPAN), pl.col("near").fill_null(False), *merged)
     rows = rows.drop(f"{name} " for name in own)

@@ -16,7 +16,7 @@ def read_grades(frame: pl.DataFrame, given: Given) -> CandidateLabels:
     frame, contributor, item, label = label_table(frame, given, (*NAMES, *ALIASES["label"]))
     texts = as_text(frame[label])
     order = _order(texts, given.get("order"), label)
-    # Rows without a grade are left out, and said, where labels are read: numbers of rows stay the table's.
+    # Rows without a grade are dropped, with a warning, where labels are read: row numbers are unchanged.
     rows = frame.select(item=as_text(frame[item]), contributor=contributor, label=texts)
     rows = rows.hstack(extra_columns(frame, (item, contributor, label), rows.columns))
     frames = {"order": pl.DataFrame({"grade": order, "step": range(len(order))})}

@@ -29,7 +29,7 @@ from anml.io.tasks.types import (
 )
 
 FIRST, SECOND, TIE = "first", "second", "equal"
-# What the two are called, in pairs, the most telling first.
+# Names of the two columns, in pairs, the most specific first.
 PAIRS = (
     ("first", "second"), ("left", "right"), ("model_a", "model_b"), ("response_a", "response_b"),
     ("option_a", "option_b"), ("candidate_a", "candidate_b"), ("answer_a", "answer_b"), ("a", "b"),

@@ -103,12 +103,12 @@ def _argilla_shape(records: list[dict[str, Any]]) -> str | None:
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    """Those of a list that are objects; what is no list is refused by whoever reads the file."""
+    """Return the objects of a list, none of another value, which the reader of the file refuses."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def infer_task_type(frame: pl.DataFrame, given: Given) -> str | None:
-    """The shape of the judgements in a table, where its columns tell it; None where they are classes."""
+    """Return the task of a table, inferred from its columns; None for classes."""
     if {"chosen", "rejected"} <= set(frame.columns) and not given.get("label"):
         return PREFERENCE
 
@@ -124,7 +124,7 @@ def infer_task_type(frame: pl.DataFrame, given: Given) -> str | None:
         for shape, numbers in ((SPANS, SPAN_ALIASES), (BOXES, BOXED)):
             places = [name for role, names in numbers.items() if (name := named(role, names)) is not None]
             numeric = len(places) == len(numbers) and all(frame.schema[name].is_numeric() for name in places)
-            # Numbers that are the same in all of an item belong to the item, and are no places in it.
+            # Numbers that are equal in all rows of an item belong to the item, and are not positions in it.
             if numeric and frame.select(document, *places).n_unique() > frame[document].n_unique():
                 return shape
     item, label = named("item", ALIASES["item"]), named("label", NAMES)

@@ -59,7 +59,7 @@ def label_studio_regions(tasks: list[dict[str, Any]], given: Given, kind: str) -
     html = any("hypertextlabels" in str(task.get("annotations")) for task in tasks)
     numbers = next(iter(REGIONS[kind].values()))
     made = _to_annotations(marks, {} if html or kind != SPANS else texts, numbers, tuple(notes))
-    # Places of boxes are shares of a picture's sides, so that its size is known.
+    # Positions of boxes are shares of the sides of the image, so its size is not needed.
     return made if kind == SPANS else made._replace(lengths=pl.DataFrame())
 
 

@@ -19,7 +19,7 @@ def read_spans(frame: pl.DataFrame, given: Given) -> CandidateLabels:
 
 
 def reduce_spans(read: SpanAnnotations) -> CandidateLabels:
-    """Every span that anybody marked, judged by all who saw its document."""
+    """Return each marked span as a candidate for all contributors shown its document."""
     marks, exposure, warnings = valid_spans(read, SPAN_ALIASES)
     texts = None if read.texts is None else read.texts.drop_nulls().unique("document", maintain_order=True)
     lengths = read.lengths

@@ -1,4 +1,4 @@
-"""Several tags on an item: a yes or no of everybody who saw it, for each tag that anybody ticked there."""
+"""Several tags on an item: a yes or no of each contributor shown the item, for each tag."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ SEPARATORS = (";", "|", ",")
 NAMES = ("tags", "tag", *ALIASES["label"])
 # More yes and no than these are not asked of all tags.
 MAX_PAIRS = 2_000_000
-# What several columns are made into, and columns that a table of yes and no has of its own.
+# Name of the column made of several columns, and columns of the result.
 MULTI_COLUMN_NAME, OUTPUT_COLUMNS = "these columns", ("item", "label", "tag")
 
 
@@ -39,7 +39,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> CandidateLabels:
         )
     keys = ["thing", "contributor"]
     if again := exposure.height - exposure.select(keys).n_unique():
-        # Rows of one tag each, or somebody who came back: together they are one set.
+        # Rows with one tag each, or a second visit: together they are one set.
         rest = pl.exclude(*keys, "tags").drop_nulls().first()
         together = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
         exposure = exposure.group_by(keys, maintain_order=True).agg(together, rest)
@@ -50,7 +50,7 @@ def read_tags(frame: pl.DataFrame, given: Given) -> CandidateLabels:
 def _binary_judgements(
     exposure: pl.DataFrame, known: str | None, label: str, other_notes: list[str]
 ) -> CandidateLabels:
-    """Every pair of an item and a tag as a yes or no of everybody who saw the item."""
+    """Return each pair of an item and a tag as a yes or no of each contributor shown the item."""
     ticked = [exposure.select("thing", tag=name) for name in ("tags", known) if name is not None]
     ticked_pairs = pl.concat(ticked).explode("tag").drop_nulls("tag").unique()
     if ticked_pairs.is_empty():
@@ -77,9 +77,9 @@ def _binary_judgements(
 
 
 def _item_tag_pairs(ticked: pl.DataFrame, exposure: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """All pairs of an item and a tag; of very many tags those that anybody ticked, and how these are called.
+    """Return all pairs of an item and a tag, or the ticked ones if there are too many, and a description.
 
-    Where nobody ticks a tag all agree: without such pairs, who ticks at random would seem to contradict.
+    Without pairs that no contributor ticks, contributors who tick at random would seem to contradict.
     """
     tags, things = ticked["tag"].unique(), exposure["thing"].unique()
     if len(tags) * exposure.height > MAX_PAIRS:

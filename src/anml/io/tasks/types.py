@@ -14,7 +14,7 @@ from anml.io.roles import ALIASES, find_column, format_names
 PREFERENCE, ORDINAL, TAGS, SPANS, BOXES = TASK_TYPES
 # Options that name a role, where they are not called like it.
 OPTIONS = {"document": "item", "type": "label"}
-# What readers are told by the user: names of columns, of a question, of a file beside.
+# Options of readers: names of columns, of a question, of a file.
 Given = Mapping[str, Any]
 
 
@@ -51,7 +51,7 @@ def column(frame: pl.DataFrame, given: Given, role: str, names: Sequence[str]) -
 
 
 def contributor_column(frame: pl.DataFrame, given: Given) -> tuple[str, pl.DataFrame]:
-    """The column of contributors, as text; everybody has a name."""
+    """Return the column of contributors, as text without gaps."""
     name = column(frame, given, "contributor", ALIASES["contributor"])
     frame = frame.with_columns(as_text(frame[name]))
     if nobody := frame[name].null_count():
