@@ -67,7 +67,13 @@ def _drafted(state: State, e: Event) -> None:
 
 def _check_terms(terms: Terms, body: dict[str, Any], made: dict[str, Any]) -> None:
     """Raise an error unless a draft follows the agreed terms."""
-    if made["rate"]:
+    if use := made.get("usage"):
+        if int(use["queries"]) < terms.minimum_usage or (
+            use["check"] != "checked" and not terms.unchecked_usage
+        ):
+            raise ConflictError(f"the use is too small, or not checked, for the terms {terms.name!r}")
+        wanted = replace(terms.rules, weight="equal", volume="1")
+    elif made["rate"]:
         wanted = replace(PayoutRules(), weight="equal", newcomer_cap=UNIT)
     else:
         weights = (terms.weight,) if terms.weight else ("p_correct", "product")

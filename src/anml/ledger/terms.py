@@ -18,12 +18,15 @@ MAX_WINDOW_DAYS = 3_650
 DEFAULTS: dict[str, Any] = {
     "name": "", "currency": "", "weight": "", "volume": "1", "min_share": "0", "max_share": "1",
     "newcomers": "0.2", "window_days": 14, "minimum_payout": "1", "pool_limit": "", "approver_limits": {},
-    "minimum_usage": "0", "unchecked_usage": False, "domain": "default", "policy": "",
+    "minimum_usage": 0, "unchecked_usage": False, "domain": "default", "policy": "",
 }  # fmt: skip
 
 
 class Terms(NamedTuple):
-    """Agreed terms, amounts in micro-units; an empty `weight` follows the run, None is no limit."""
+    """Agreed terms, amounts in micro-units; an empty `weight` follows the run, None is no limit.
+
+    `minimum_usage` is in queries of a usage file.
+    """
 
     name: str
     currency: str
@@ -91,7 +94,7 @@ def parse_terms(whole: Mapping[str, Any]) -> Terms:
         whole["name"], check_currency(whole["currency"]), whole["weight"], rules, whole["window_days"],
         parse_amount(whole["minimum_payout"]), limit,
         {name: parse_amount(amount) for name, amount in whole["approver_limits"].items()},
-        parse_amount(whole["minimum_usage"]), whole["unchecked_usage"], domain_id(whole["domain"]),
+        whole["minimum_usage"], whole["unchecked_usage"], domain_id(whole["domain"]),
         Policy.from_dict(json.loads(whole["policy"] or "{}")),
     )  # fmt: skip
 

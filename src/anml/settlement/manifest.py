@@ -60,12 +60,12 @@ _ENTRY_SCHEMA = {
 _HEADER_SCHEMA = {
     "format": str, "totals": {"": str}, "lines_root": str, "unit": int, "pool": int, "rate": int,
     "currency": str, "rules": dict, ENTRIES_KEY: [_ENTRY_SCHEMA],
-    "disputed": {"because": str, "accepted": str, "by": str},
+    "disputed": {"because": str, "accepted": str, "by": str}, "usage": {"": str},
     "run": {"samples_sha256": str, "rows_sha256": str, "work_sha256": str, "marks": [str],
             "record_sha256": str, "rows": int, "kept": int},
 }  # fmt: skip
 _MISSING = {"verdicts", "judged", "accuracy", "kappa", "most_common_error"}
-_MISSING |= {"disputed", "record_sha256", "rows", "kept"}
+_MISSING |= {"disputed", "usage", "record_sha256", "rows", "kept"}
 
 
 def _is_sound(manifest: dict[str, Any]) -> bool:

@@ -54,8 +54,10 @@ def line(**changes) -> dict:
 
 
 def test_rows_that_were_kept_and_items_that_count_once():
-    assert reasons._about_rows(line()) == ["3 of 5 rows were kept for training; rows not kept earn nothing."]
-    said = reasons._about_rows(line(counted=2, bands={"v": {"flagged": 1}}))
+    assert reasons._about_rows(line(), {}) == [
+        "3 of 5 rows were kept for training; rows not kept earn nothing."
+    ]
+    said = reasons._about_rows(line(counted=2, bands={"v": {"flagged": 1}}), {})
     assert said[1:] == [
         "3 kept rows are about 2 items; an item counts once.",
         "1 row was flagged or retracted.",
@@ -63,7 +65,7 @@ def test_rows_that_were_kept_and_items_that_count_once():
 
 
 def test_an_inconclusive_verdict_is_said_and_changes_no_amount():
-    said = reasons._about_rows(line(verdicts={INCONCLUSIVE: 2}))
+    said = reasons._about_rows(line(verdicts={INCONCLUSIVE: 2}), {})
     assert said[0] == "3 of 5 rows were kept for training; rows not kept earn nothing."
     assert said[1] == "The verdict is inconclusive for 2 labels; this changes no amount."
 

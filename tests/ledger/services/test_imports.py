@@ -27,7 +27,7 @@ def request(name: str, **more) -> Import:
 
 
 def test_every_format_has_a_file():
-    assert set(FILES) == set(FORMATS)
+    assert set(FILES) == set(FORMATS) - {"langfuse", "phoenix"}
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -68,7 +68,7 @@ def test_every_step_for_two_says_what_it_does_in_words(place):
     assert said[kinds.PAYEE_SET] == f"pay {ada} under iban {IBAN}, name Ada"
     assert said[kinds.TERMS] == (
         "agree on the terms: name t, currency EUR, volume 1, min_share 0, max_share 1, newcomers 0.2, "
-        "window_days 14, minimum_payout 1, minimum_usage 0, domain default"
+        "window_days 14, minimum_payout 1, domain default"
     )
     assert said[kinds.MAPPED] == f"take account pf:ada.l for {ada}"
     assert said[kinds.MERGED] == f"take {bea} and {ada} for one person"

@@ -51,7 +51,7 @@ Settlement = Annotated[str, arg("The settlement.")]
 @with_ledger_options("by", "dry_run")
 def settle(
     at: LedgerContext,
-    run: Annotated[Path, arg("Folder of a run to settle, or latest.", callback=resolve_run_folder)],
+    run: Annotated[Path, arg("Folder of a run, latest, or a usage file.", callback=resolve_run_folder)],
     pool: Annotated[str | None, opt("Amount to share, such as 10000 or 0.50.")] = None,
     per_label: Annotated[str | None, opt("In place of a pool: pay for each label that counts.")] = None,
     currency: Annotated[str, opt("Code of ISO 4217, such as EUR; the one of the terms without.")] = "",
@@ -233,13 +233,18 @@ def statement(
     contributor: Annotated[list[str] | None, opt("Only these contributors.")] = None,
     out: Annotated[Path | None, opt("Folder for signed JSON, HTML and statements.csv.")] = None,
     bundle: Annotated[Path | None, opt("Folder for bundles that anybody can check.")] = None,
+    witness: Annotated[str | None, opt("Key of a witness that cosigns the checkpoint.")] = None,
+    witness_url: Annotated[str | None, opt("With --witness: its address.")] = None,
 ) -> None:
     """Write the signed statements of a settlement."""
     for folder in filter(None, (out, bundle)):
         check_writable(folder / "statements.csv")
     sid = find_settlement(at.book, settlement, "posted")
     chosen = None if contributor is None else find_people(at.book, contributor)
-    made = build(at.book, sid, chosen, by=at.by)
+    if (witness is None) != (witness_url is None):
+        raise InputError("a witness has a key and an address: give --witness and --witness-url")
+    asked = (witness, witness_url) if witness and witness_url else None
+    made = build(at.book, sid, chosen, by=at.by, witness=asked)
     _write(at, made, out, bundle)
     lines = _table(made, names_of(at.book))
     lines += [f"Wrote {pluralise(len(made), 'statement')} to {out}"] if out else []

@@ -27,6 +27,7 @@ from anml.ledger.services.verify import (
     sign_checkpoint,
     verify_files,
 )
+from anml.ledger.witness import require_cosigned
 
 
 @with_ledger_options("by")
@@ -35,6 +36,8 @@ def verify(
     file: Annotated[Path | None, arg("A signed statement or a proof of growth to check instead.")] = None,
     checkpoint: Annotated[list[Path] | None, opt("Older checkpoints kept elsewhere.")] = None,
     public_key: Annotated[str | None, opt("The ledger's public key, as text or file.")] = None,
+    witness: Annotated[str | None, opt("Key of a witness that must have cosigned the checkpoints.")] = None,
+    witness_url: Annotated[str | None, opt("With --keep or --out: the witness cosigns the new one.")] = None,
     keep: Annotated[Path | None, opt("Folder of checkpoints, best elsewhere: compare, and add one.")] = None,
     out: Annotated[Path | None, opt("Sign a checkpoint of now into this file; keep it elsewhere.")] = None,
     since: Annotated[Path | None, opt("An older checkpoint, to prove growth from.")] = None,
@@ -44,6 +47,11 @@ def verify(
     """Replay every entry by the rules it was written by. An older checkpoint shows that it only grew."""
     if (since is None) != (proof is None):
         raise InputError("a proof of growth needs both --since and --proof")
+    if witness_url is not None and (witness is None or not (keep or out)):
+        raise InputError("a witness cosigns what --keep or --out writes: give one, and --witness KEY")
+    asked = (witness, witness_url) if witness and witness_url else None
+    for path in checkpoint or () if witness else ():
+        require_cosigned(read_text(path, "checkpoint"), str(witness))
     if file is not None:
         data = read_bytes(file, "statement")
         (_check_proof if "newer" in read_json(data) else _check_statement)(at, data, public_key)
@@ -52,12 +60,12 @@ def verify(
         lines, done = at.proposed([made.seq], "the clock mended")
         at.show({"proposal": made.seq, "mended": done}, lines)
     elif keep is not None:
-        held = check_against_checkpoints(at.book, keep)
+        held = check_against_checkpoints(at.book, keep, asked)
         older = pluralise(held.compared, "older checkpoint")
         good = f"{held.entries} entries hold against {older} in {keep}; one more is kept."
         _show_problems(at, {"size": held.entries, "compared": held.compared}, held.problems, [good])
     elif out is not None or since is not None:
-        _sign_checkpoint(at, out, since, proof)
+        _sign_checkpoint(at, out, since, proof, asked)
     else:
         _verify_log(at, checkpoint, public_key)
 
@@ -81,10 +89,12 @@ def _show_problems(at: LedgerContext, value: dict[str, Any], problems: list[str]
         raise typer.Exit(1)
 
 
-def _sign_checkpoint(at: LedgerContext, out: Path | None, since: Path | None, proof: Path | None) -> None:
+def _sign_checkpoint(
+    at: LedgerContext, out: Path | None, since: Path | None, proof: Path | None, asked: tuple[str, str] | None
+) -> None:
     for path in filter(None, (out, proof)):
         check_writable(path)
-    made = sign_checkpoint(at.book)
+    made = sign_checkpoint(at.book, asked)
     if since is not None and proof is not None:
         write_file(proof, make_consistency_proof(at.book, read_text(since, "checkpoint")))
     if out is not None:

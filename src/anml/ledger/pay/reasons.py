@@ -37,6 +37,10 @@ _AS_DISPUTED = ("opened", "reason", "answered", "resolved", "resolved_by", "stat
 
 def amount_explanation(made: Mapping[str, Any], line: Mapping[str, Any], share: int, gross: int) -> str:
     """Describe the calculation of the amount in one line."""
+    if use := made.get("usage"):
+        part, micro = f"{share / UNIT:.4%}", format_money(gross, made["currency"])
+        of = f"{use['model']} from {use['from']} to {use['to']} ({use['queries']} queries)"
+        return f"Your share of the use of {of} is {part}; of the pool that is {micro} {made['currency']}."
     currency, labels = made["currency"], pluralise(line["counted"], "label", "labels")
     amount, pool = (f"{format_money(micro, currency)} {currency}" for micro in (gross, made["pool"]))
     if made["rate"]:
@@ -59,7 +63,7 @@ def reason_lines(
 ) -> list[str]:
     """List the reasons for the amount, one line for each kind."""
     made = scene.manifest
-    found = _about_labels(line) + _about_rows(line) + _manual_reduction(scene, line)
+    found = _about_labels(line) + _about_rows(line, made) + _manual_reduction(scene, line)
     if own[0].body["share"] >= made["rules"]["max_share"] < UNIT:
         found.append("The share is at the maximum for one contributor.")
     if line["newcomer"] and made["rules"]["newcomer_cap"] < UNIT:
@@ -175,7 +179,11 @@ def appeal_instructions(end: float, staff: Staff, now: float) -> str:
     )
 
 
-def _about_rows(line: Mapping[str, Any]) -> list[str]:
+def _about_rows(line: Mapping[str, Any], made: Mapping[str, Any]) -> list[str]:
+    if "usage" in made:
+        return [
+            f"The share is final and {made['usage']['check']}; the ledger divides by it and changes nothing."
+        ]
     kept = line["kept"]
     found = [
         f"{kept} of {pluralise(line['rows'], 'row was', 'rows were')} kept for training; rows not kept earn "

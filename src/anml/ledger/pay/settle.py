@@ -1,6 +1,6 @@
 """From a run to money: draft, approve by a second person, and release what is held, in somebody's name."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -72,46 +72,84 @@ class Draft(NamedTuple):
 
 
 def draft_settlement(ledger: Ledger, folder: Path, terms: SettlementTerms) -> Draft:
-    """Freeze a run's weights into a manifest and propose a settlement on it."""
+    """Freeze a run's weights, or the final shares of a usage file, into a manifest and propose it."""
+    from anml.ledger.pay.usage import is_usage
+
+    terms, number = ledger.rehearse(lambda tx: _with_agreed(tx, terms))
+    check_currency(terms.currency)
+    source = _usage_source(folder, terms) if is_usage(folder) else _run_source(folder, terms)
+    require_single_line("the name of a project", source.project)
+
+    def work(tx: Writer) -> Draft:
+        tx.verified()
+        who = tx.who(terms.by)
+        made = source.build(tx, who, number)
+        name, rows = tx.keep(audit.MANIFEST, canonical(made)), made["run"]
+        proposal = Settlement(
+            id=book.free_id(tx, name), state="drafted", manifest=name, head=header_digest(made), by=who,
+            currency=terms.currency, pool=made["pool"], posted=None, run=rows["samples_sha256"],
+            project=source.project, rows=rows["rows_sha256"], work=rows["work_sha256"], marks=rows["marks"],
+            window_days=terms.window_days, supersedes=terms.supersedes,
+            accepted=terms.accept and terms.accept.strip(), terms=number,
+        )  # fmt: skip
+        drafted = book.record_draft(tx, proposal)
+        warnings = _draft_warnings(tx, source.names, proposal)
+        return Draft(proposal.id, made, name, contributor_amounts(made), drafted.seq, warnings)
+
+    return ledger.write(work)
+
+
+class _Source(NamedTuple):
+    """What a settlement divides by: names of contributors, and a function that makes the manifest."""
+
+    project: str
+    names: list[str]
+    build: Callable[[Writer, str, int], dict[str, Any]]
+
+
+def _contributors(tx: Writer, terms: SettlementTerms, names: list[str]) -> tuple[dict[str, str], set[str]]:
+    """Return the identifiers of names, and which of them are newcomers."""
+    pids = resolve_names(tx, terms.source, names)
+    known = contributor_statuses(tx.state, tx.now, terms.domain, terms.policy)
+    return pids, {pid for pid in pids.values() if known[pid].newcomer}
+
+
+def _run_source(folder: Path, terms: SettlementTerms) -> _Source:
     import polars as pl
 
     from anml.ledger.pay import manifest
     from anml.pipeline.read import read_estimates
 
-    terms, number = ledger.rehearse(lambda tx: _with_agreed(tx, terms))
-    check_currency(terms.currency)
     run = _read_checked_run(folder, terms.digest)
-    judged = read_estimates(folder, run)
-    rules = _rules(run, terms)
-    project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]
-    require_single_line("the name of a project", project)
+    judged, rules = read_estimates(folder, run), _rules(run, terms)
+    names = run.samples["contributor"].cast(pl.String).unique().to_list()
 
-    def work(tx: Writer) -> Draft:
-        tx.verified()
-        who = tx.who(terms.by)
+    def build(tx: Writer, who: str, _: int) -> dict[str, Any]:
         accepted = _dispute_acceptance(run, rules, terms, who)
-        names = run.samples["contributor"].cast(pl.String).unique().to_list()
-        pids = resolve_names(tx, terms.source, names)
-        known = contributor_statuses(tx.state, tx.now, terms.domain, terms.policy)
-        new = {pid for pid in pids.values() if known[pid].newcomer}
+        pids, new = _contributors(tx, terms, names)
         extra = terms.multipliers and {pids.get(name, name): x for name, x in terms.multipliers.items()}
-        made = manifest.build_manifest(
-            run, rules, terms.pool, terms.currency, pids, new, extra, terms.rate, judged
-        )
-        made |= accepted
-        name, rows = tx.keep(audit.MANIFEST, canonical(made)), made["run"]
-        proposal = Settlement(
-            id=book.free_id(tx, name), state="drafted", manifest=name, head=header_digest(made), by=who,
-            currency=terms.currency, pool=made["pool"], posted=None, run=run.sha256, project=project,
-            rows=rows["rows_sha256"], work=rows["work_sha256"], marks=rows["marks"],
-            window_days=terms.window_days, supersedes=terms.supersedes,
-            accepted=terms.accept and terms.accept.strip(), terms=number,
-        )  # fmt: skip
-        drafted = book.record_draft(tx, proposal)
-        warnings = _draft_warnings(tx, names, proposal)
-        return Draft(proposal.id, made, name, contributor_amounts(made), drafted.seq, warnings)
+        given = (terms.pool, terms.currency, pids, new, extra, terms.rate, judged)
+        return manifest.build_manifest(run, rules, *given) | accepted
 
-    return ledger.write(work)
+    project = terms.project.strip() or str((run.info.get("data") or {}).get("name", ""))[:100]
+    return _Source(project, names, build)
+
+
+def _usage_source(path: Path, terms: SettlementTerms) -> _Source:
+    from anml.ledger.pay.usage import build_usage_manifest, read_usage, require_payable
+
+    use = read_usage(path)
+    if terms.rate or terms.multipliers or terms.accept or terms.digest:
+        raise InputError("a usage file has final shares: it takes a pool, and no rate, multiplier or digest")
+
+    def build(tx: Writer, _: str, number: int) -> dict[str, Any]:
+        agreed = tx.state.terms.current(number)
+        least, unchecked = (agreed.minimum_usage, agreed.unchecked_usage) if agreed else (0, False)
+        require_payable(use, least, unchecked)
+        pids, new = _contributors(tx, terms, list(use.shares))
+        return build_usage_manifest(use, terms.rules, terms.pool, terms.currency, pids, new)
+
+    return _Source(terms.project.strip() or use.model, list(use.shares), build)
 
 
 def _with_agreed(tx: Writer, terms: SettlementTerms) -> tuple[SettlementTerms, int]:

@@ -23,6 +23,7 @@ from anml.ledger.services.verify import verified, verifier
 from anml.ledger.standing import contributor_statuses
 from anml.ledger.state_money import Payouts, Settlement, read_manifest
 from anml.ledger.store import Ledger
+from anml.ledger.witness import cosign
 from anml.settlement.allocate import UNIT
 from anml.settlement.manifest import entry_tree, header
 from anml.signals.policy import Policy
@@ -40,7 +41,7 @@ class StatementContext:
 
     def __init__(
         self, ledger: Ledger, reading: LedgerReader, sid: str, domain: str, policy: Policy | None,
-        by: str | None,
+        by: str | None, witness: tuple[str, str] | None = None,
     ) -> None:  # fmt: skip
         state, tree = reading.state, MerkleTree(reading.hashes)
         found = state.settlements.get(sid)
@@ -73,6 +74,8 @@ class StatementContext:
         signed = {one.by for one, _ in self.covers.values()} | {e.by for e in every} | {self.issuer.name}
         self.shared = [with_inclusion_proof(tree, e) for e in _shared(reading, found, signed)]
         self.note = checkpoint.sign_checkpoint(ledger.ring, len(tree), tree.root)
+        if witness is not None:
+            self.note = cosign(self.note, tree, *witness)
         # As it was signed: where the clock was mended since, the window counts from another day.
         (self.posted,) = (e.at for e in reading.entries([found.entries[1]]))
 
@@ -84,10 +87,14 @@ def build(
     domain: str = "default",
     policy: Policy | None = None,
     by: str | None = None,
+    witness: tuple[str, str] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Statements by contributor, each with its proof under one checkpoint; they count once signed."""
+    """Statements by contributor, each with its proof under one checkpoint; they count once signed.
+
+    A `witness`, by key and address, cosigns the checkpoint.
+    """
     with verified(ledger, "stated from") as reading:
-        scene = StatementContext(ledger, reading, sid, domain, policy, by)
+        scene = StatementContext(ledger, reading, sid, domain, policy, by, witness)
         places = {line["pid"]: place for place, line in enumerate(scene.manifest["contributors"])}
         wanted = sorted(places) if pids is None else sorted(set(pids))
         for pid in wanted:
@@ -182,6 +189,7 @@ def _statement(scene: StatementContext, pid: str, place: int, tasks: dict[str, s
         **{name: getattr(found, name) for name in _AS_SETTLED},
         "rows": {"given": line["rows"], "kept": line["kept"], "counted": line["counted"]},
         **{name: line[name] for name in ("bands", "verdicts", "judged") if name in line},
+        **({"usage": scene.manifest["usage"]} if "usage" in scene.manifest else {}),
         "weight": scene.manifest["rules"]["weight"],
         "rate": scene.manifest["rate"],
         "share": own[0].body["share"],

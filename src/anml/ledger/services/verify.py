@@ -57,18 +57,29 @@ def verify_files(
     return verify(ledger, older, public), public is None and ledger.keys is None
 
 
-def sign_checkpoint(ledger: Ledger) -> dict[str, Any]:
+# The key of a witness, and its address.
+Witness = tuple[str, str]
+
+
+def _signed_note(ledger: Ledger, tree: MerkleTree, witness: Witness | None) -> str:
+    """A checkpoint of a tree, cosigned by a witness if one is named."""
+    from anml.ledger.witness import cosign  # it needs the outsider's program from here
+
+    note = checkpoint.sign_checkpoint(ledger.ring, len(tree), tree.root)
+    return note if witness is None else cosign(note, tree, *witness)
+
+
+def sign_checkpoint(ledger: Ledger, witness: Witness | None = None) -> dict[str, Any]:
     """A signed state of the log as it is now, once all of it was verified; and the key to check it with."""
     with verified(ledger, "signed of") as reading:
         tree, ring = MerkleTree(reading.hashes), ledger.ring
-    note, key = (
-        checkpoint.sign_checkpoint(ring, len(tree), tree.root),
-        checkpoint.note_verifier_key(ring.origin, ring.public),
-    )
+    note, key = _signed_note(ledger, tree, witness), checkpoint.note_verifier_key(ring.origin, ring.public)
     return {"note": note, "size": len(tree), "root": tree.root.hex(), "verifier_key": key}
 
 
-def check_against_checkpoints(ledger: Ledger, folder: Path) -> VerificationReport:
+def check_against_checkpoints(
+    ledger: Ledger, folder: Path, witness: Witness | None = None
+) -> VerificationReport:
     """Hold the log against all checkpoints in a folder, and add one of now where all is well.
 
     What was not in the log at the time in a file's name must not be dated before it now.
@@ -96,7 +107,7 @@ def check_against_checkpoints(ledger: Ledger, folder: Path) -> VerificationRepor
     tree, now = MerkleTree(reading.hashes), ledger.clock().astimezone(UTC).strftime(_WHEN)
     if not problems:
         kept = folder / f"{len(tree):012d}-{now}-{tree.root.hex()[:16]}.txt"
-        write_file(kept, checkpoint.sign_checkpoint(ledger.ring, len(tree), tree.root))
+        write_file(kept, _signed_note(ledger, tree, witness))
         # The same state at a later time says all that the earlier note did.
         for path in set(folder.glob(f"{len(tree):012d}-*-{tree.root.hex()[:16]}.txt")) - {kept}:
             with suppress(OSError):

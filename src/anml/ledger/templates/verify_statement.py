@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check a statement of earnings without the program that made it and without its database.
 
-    python verify.py [FOLDER] --public-key KEY
+    python verify.py [FOLDER] --public-key KEY [--witness KEY]
     python verify.py --compare ONE OTHER [--proof FILE] --public-key KEY
     python verify.py [FOLDER] --appeal FILE --reason REASON --text TEXT --sign OWN.pem --public-key KEY
 
@@ -12,6 +12,7 @@ file with it, or 16 letters or more of its fingerprint, from elsewhere: a websit
 or NO and why, and exits with 0 or 1; without KEY it cannot tell whose key it is, and exits with 2 at best.
 Take this program from elsewhere as well.
 
+--witness requires a cosignature of that witness on the checkpoint: no log that was made again has one.
 --compare says whether two checkpoints that somebody kept are of one log, which only grew. --appeal writes an
 appeal against the statement, signed with a key of your own that they know; send them the file, keep a copy.
 
@@ -28,6 +29,7 @@ import html
 import json
 import secrets
 import sys
+from datetime import datetime, timezone
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -156,6 +158,27 @@ def read_checkpoint(note, public):
     origin, size, root = text.split("\n")[:3]
     need(size == str(int(size)), "the checkpoint spells its size in another way")
     return origin, int(size), unbase(root)
+
+
+def cosigned(note, witness):
+    """The time of a witness's cosignature on a checkpoint (C2SP tlog-cosignature, Ed25519), in seconds."""
+    name, _, rest = witness.strip().partition("+")
+    mark, _, encoded = rest.partition("+")
+    raw = unbase(encoded)
+    need(name and len(raw) == 33 and raw[:1] == b"\x04", "the witness's key is none of an Ed25519 cosigner")
+    number = hashlib.sha256(name.encode() + b"\n" + raw).digest()[:4]
+    need(number.hex() == mark.lower(), "the witness's key has another hash than it says")
+    public = read_key("ed25519:" + base64.b64encode(raw[1:]).decode())
+    text, _, lines = note.rpartition("\n\n\u2014 ")
+    for line in ("\u2014 " + lines).splitlines():
+        signer, _, data = line[2:].rpartition(" ")
+        if signer != name or unbase(data)[:4] != number:
+            continue
+        when = int.from_bytes(unbase(data)[4:12], "big")
+        message = "cosignature/v1\ntime %d\n%s\n" % (when, text)
+        if len(unbase(data)) == 76 and signed(public, unbase(data)[12:], message.encode()):
+            return when
+    raise No("the checkpoint has no valid cosignature of the witness %s" % name)
 
 
 def check_entries(statement, checkpoint):
@@ -373,6 +396,7 @@ def check_decided(head, line, entries, statement):
     names = ("rows", "verdicts", "judged", "bands", "weight", "rate")
     said = {name: statement[name] for name in names if name in statement}
     need(said == found, "it says other things of your labels than the manifest")
+    need(statement.get("usage") == head.get("usage"), "it names another use than the manifest")
     one = {e["kind"]: e["body"] for e in entries if e["subject"] == statement["settlement"]}
     (created,) = (e["body"] for e in entries if e["kind"] == "ledger.created")
     approved = one["settlement.approved"]
@@ -489,7 +513,8 @@ def page(statement):
         ("Pool", "%s %s" % (amount_text(s["pool"]), s["currency"])),
         ("Posted", "%s%s, drafted by %s, approved by %s" % (
             s["posted"][:10], state, s["drafted_by"], s["approved_by"])),
-        ("Rows", "%d given, %d kept, %d counted" % (rows["given"], rows["kept"], rows["counted"])),
+        ("Use", "%(model)s, %(from)s to %(to)s, %(queries)s queries, %(check)s" % s["usage"]) if "usage" in s
+        else ("Rows", "%d given, %d kept, %d counted" % (rows["given"], rows["kept"], rows["counted"])),
         ("Share of the pool", "%.4f%%" % (100 * s["share"] / s["share_unit"])),
         ("Settlement", s["settlement"]), ("Contributor", s["contributor"]),
         ("Payer", s["ledger"]), ("Issued", "%s by %s" % (s["issued_at"][:10], s["issued_by"]["name"])),
@@ -615,6 +640,7 @@ def main(arguments):
         pair, proof = option(arguments, "--compare", 2), (option(arguments, "--proof") or [None])[0]
         (out,) = option(arguments, "--appeal") or [None]
         words = [(option(arguments, name) or [None])[0] for name in ("--reason", "--text", "--sign")]
+        (witness,) = option(arguments, "--witness") or [None]
         folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent
         public = known_key(folder, given)
         need(not out or all(words), "an appeal needs --reason, --text and --sign")
@@ -623,7 +649,11 @@ def main(arguments):
         elif out:
             answer = write_appeal(folder, public, *words, out)
         else:
-            _, answer = check_bundle(folder, public)
+            statement, answer = check_bundle(folder, public)
+            if witness:
+                when = cosigned(statement["proof"]["checkpoint"], witness)
+                seen = datetime.fromtimestamp(when, timezone.utc).date().isoformat()
+                answer += "; cosigned by %s on %s" % (witness.partition("+")[0], seen)
     except No as no:
         say("NO: %s" % no)
         return 1
