@@ -273,7 +273,7 @@ def test_who_sent_a_payment_does_not_say_that_it_came_back(world):
     with pytest.raises(ConflictError, match="'cat' made this batch; a second person must record"):
         payout.record_payment_results(world.ledger, "p1", [pids["ben"]], paid=False, by="Cat ")
     assert last(world) == before
-    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True, by="cat")
+    payout.record_payment_results(world.ledger, "p1", [pids["ann"]], paid=True, by="dan")
     payout.record_payment_results(world.ledger, "p1", [pids["ben"]], paid=False, by="dan")
     assert verify(world.ledger).problems == []
 
@@ -840,9 +840,12 @@ def test_one_admin_erases_nobody_whose_payment_is_on_its_way(world):
         erase_contributor(world.ledger, pids["ben"], by="eve")
     asked = erase_contributor(world.ledger, pids["ben"], by="eve", anyway=True)["proposal"]
     (shown,) = world.ledger.rehearse(lambda tx: steps.confirmation(tx, [asked], "bob"))["items"]
-    assert describe_proposal(shown) == "erase all that is personal of ben, with 5.00 EUR still open"
+    assert describe_proposal(shown) == (
+        f"erase all that is personal of ben (run:ben, {pids['ben']}), "
+        "with 5.000000 EUR owed to them still open"
+    )
     # A changed client that does not ask first is refused by the rules themselves.
-    body = {"reason": "request", "also": []}
+    body = {"reason": "request", "also": [], "kept": []}
     with pytest.raises(ConflictError, match="this step needs two people"):
         world.ledger.write(
             lambda tx: tx.append(kinds.ERASED, "e", pids["ben"], {**body, "proposal": 0}, by="eve")

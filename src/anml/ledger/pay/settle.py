@@ -17,7 +17,7 @@ from anml.ledger.money import check_currency
 from anml.ledger.rules_money import amount_returned, require_single_line
 from anml.ledger.services.steps import approval, overlaps, require_same_content
 from anml.ledger.standing import contributor_statuses
-from anml.ledger.state_money import Settlement, Settlements
+from anml.ledger.state_money import AgreedTerms, Settlement, Settlements
 from anml.ledger.store import Ledger, as_transaction
 from anml.ledger.terms import parse_terms
 from anml.ledger.writer import Actor, Writer
@@ -75,7 +75,7 @@ def draft_settlement(ledger: Ledger, folder: Path, terms: SettlementTerms) -> Dr
     """Freeze a run's weights, or the final shares of a usage file, into a manifest and propose it."""
     from anml.ledger.pay.usage import is_usage
 
-    terms, number = ledger.rehearse(lambda tx: _with_agreed(tx, terms))
+    terms, number = _with_agreed(ledger.listed(AgreedTerms), terms)
     check_currency(terms.currency)
     source = _usage_source(folder, terms) if is_usage(folder) else _run_source(folder, terms)
     require_single_line("the name of a project", source.project)
@@ -100,7 +100,7 @@ def draft_settlement(ledger: Ledger, folder: Path, terms: SettlementTerms) -> Dr
 
 
 class _Source(NamedTuple):
-    """What a settlement divides by: names of contributors, and a function that makes the manifest."""
+    """Source of the shares: names of contributors, and a function that makes the manifest."""
 
     project: str
     names: list[str]
@@ -152,10 +152,10 @@ def _usage_source(path: Path, terms: SettlementTerms) -> _Source:
     return _Source(terms.project.strip() or use.model, list(use.shares), build)
 
 
-def _with_agreed(tx: Writer, terms: SettlementTerms) -> tuple[SettlementTerms, int]:
+def _with_agreed(known: AgreedTerms, terms: SettlementTerms) -> tuple[SettlementTerms, int]:
     """Return the terms of a settlement with those that two people agreed on, and their number."""
-    number = tx.state.terms.choose(terms.agreed)
-    agreed = tx.state.terms.current(number)
+    number = known.choose(terms.agreed)
+    agreed = known.current(number)
     if agreed is None:
         return terms, 0
     if terms.currency not in ("", agreed.currency):
