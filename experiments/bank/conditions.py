@@ -1,4 +1,4 @@
-"""Conditions that the evidence recipe was not developed on, each a function of a seed: twenty and ten.
+"""Conditions of the regression set for the evidence recipe, each a function of a seed: twenty and ten.
 
 What each is, in words, is in `words.toml`.
 """
