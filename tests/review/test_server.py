@@ -88,12 +88,3 @@ def test_hidden_names_close_the_pages_about_contributors(open_app):
     assert (
         "report" not in client.get("/").text.split("<main>")[1].split("<script")[0].lower().split("round")[0]
     )
-
-
-def test_a_host_needs_a_password(anml, audited_table, monkeypatch):
-    monkeypatch.setenv("ANML_REVIEW_PASSWORD", "short")
-    refused = anml("review", audited_table / "run", "--host", "127.0.0.1")
-    assert refused.code == 2
-    assert "--host needs a password of at least 8 characters in ANML_REVIEW_PASSWORD" in refused.err
-    busy = anml("review", audited_table / "run", "--port", "99999")
-    assert (busy.code, "a port is a number from 0 to 65535, got 99999" in busy.err) == (2, True)

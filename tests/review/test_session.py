@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import anml as package
 import made_up
-from anml.cli.review import next_folder
 from anml.core.errors import AnmlError
 from anml.pipeline.read import read_run
 from anml.review.answers import read_log
@@ -172,12 +171,6 @@ def test_apply_without_a_file_takes_the_answers_of_the_review(anml, folder, tmp_
     kept = anml("audit", tmp_path / "data.csv", "--out", folder)
     assert kept.code == 2
     assert "has answers of a review; choose a new folder" in kept.err
-
-
-def test_the_next_folder_has_the_next_free_number(tmp_path):
-    (tmp_path / "run-2").mkdir()
-    assert next_folder(tmp_path / "run").name == "run-3"
-    assert next_folder(tmp_path / "run-2").name == "run-3"
 
 
 def test_images_are_shown_and_the_next_round_reads_them_again(anml, tmp_path):
