@@ -295,3 +295,23 @@ def test_item_numbers_that_begin_again_in_every_batch(audit):
         record = audit(rows, "--column", "batch=lot", "--set", "evaluate=false")
         assert_right(record)
         assert record["n_items"] == 240
+
+
+def test_comparisons_ratings_and_estimates_are_recognised(audit):
+    rng = np.random.default_rng(0)
+    rows = crowd_rows(["1", "2", "3", "4", "5"]).with_columns(pl.col("label").cast(pl.Int64))
+    for name in ("stars", "rating"):
+        record = audit(rows.rename({"label": name}))
+        assert record["task"]["name"] == "ordinal"
+        assert verdicts(record)["eve"] in FLAGGED
+    assert audit(rows, "--label", "label")["task"]["name"] == "classification"
+    numbers = rows.select("item", "annotator", estimate=pl.col("label") * 9.7 + rng.normal(size=rows.height))
+    assert audit(numbers)["task"]["name"] == "regression"
+    pairs = rows.select(
+        "annotator",
+        question=pl.col("item"),
+        model_a=pl.lit("gpt") + (pl.col("label") % 2).cast(pl.String),
+        model_b=pl.lit("llama"),
+        winner=pl.when(pl.col("label") > 2).then(pl.lit("model_a")).otherwise(pl.lit("model_b")),
+    )
+    assert audit(pairs)["task"]["name"] == "preferences"

@@ -49,7 +49,7 @@ def test_every_alias_is_found_in_any_spelling(role: str, alias: str) -> None:
         alias.replace("_", ":"),
     ):
         frame = pl.DataFrame(
-            {"size": [at / 7 for at in range(ROWS)], "verdict": cycle("a", "b"), name: VALUES[role]}
+            {"size": [at / 7 for at in range(ROWS)], "verdict": cycle("p", "q"), name: VALUES[role]}
         )
         columns, notes = choose_columns(frame, label=None if role == "label" else "verdict")
         assert columns.to_dict()[role] == name

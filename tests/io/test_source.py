@@ -97,3 +97,19 @@ def test_rows_of_the_ledger_are_recognised_with_all_their_columns(tmp_path):
     assert result.others == ("level", "evidence", "batch", "truth")
     pl.DataFrame({name: ["a"] for name in names}).write_parquet(path)
     assert read_source(path, "auto", {}).format == "table"
+
+
+def test_boxes_in_a_folder_of_images_keep_their_positions(tmp_path):
+    boxes = [(1, 2, 9, 7), (40, 30, 12, 8)]
+    rows = [
+        (f"i{at}.png", name, "car", x, y, width, height)
+        for at in range(4)
+        for name, seen in (("ann", boxes), ("bob", boxes[:1]))
+        for x, y, width, height in seen
+    ]
+    names = ["image", "annotator", "label", "x", "y", "width", "height"]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(tmp_path / "annotations.csv")
+    (tmp_path / "i0.png").write_bytes(b"")
+    source = read_source(tmp_path, "auto", {"task": "auto"})
+    assert source.shape is not None
+    assert source.shape.kind == "boxes"

@@ -105,6 +105,7 @@ class CleaningOptions(NamedTuple):
     missing: Sequence[str] | None = None
     last: bool = False
     batch: str | None = None
+    copies: bool = True
 
 
 def clean_table(
@@ -131,6 +132,7 @@ def clean_table(
         _join_labels(done)
         _join_contributors(done)
         _read_numbers(done)
+    if clean and options.copies:
         _exclude_copies(done)
     if options.last:
         _exclude_earlier(done)

@@ -45,7 +45,9 @@ def read_labels(series: pl.Series, task: str = "auto") -> Labels:
         if series.dtype.is_numeric():
             taken = "classes" if task == "classification" else "a quantity"
             numbers = f"column {series.name!r} has {series.n_unique()} different numbers"
-            notes.append(f"{numbers} and is taken as {taken} ({task})")
+            ordered = task == "classification" and series.n_unique() > 2
+            hint = "; --task ordinal uses their order" if ordered else ""
+            notes.append(f"{numbers} and is taken as {taken} ({task}){hint}")
     if task == "regression":
         values = _values(series)
         if values.min() == values.max():

@@ -20,6 +20,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "label": (
         "label", "labels", "target", "class", "y", "category", "annotation", "label_name", "class_label",
         "output_label", "answer", "outcome", "response", "judgment", "judgement", "choice", "vote",
+        "winner", "preferred", "rating", "stars", "grade", "score", "estimate", "estimation",
     ),
     "contributor": (
         "contributor", "contributor_id", "annotator", "annotator_id", "worker", "worker_id", "labeler",

@@ -50,8 +50,16 @@ def read_source(path: Path, format: str, given: Chosen) -> Source:
     asked = given.get("task")
     if path.is_dir() and format in (AUTO, TABLE):
         parts = parquet_files(path)
-        table, shaped = read_parts(path) if parts else read_folder(path), parts and asked in TASK_TYPES
-        source = structured_source(table, TABLE, given) if shaped else table_source(table)
+        table = read_parts(path) if parts else read_folder(path)
+        shape = asked if asked in TASK_TYPES else None
+        if asked == AUTO and not parts:
+            # The table beside images may hold boxes.
+            shape = infer_task_type(table.frame, given)
+        source = (
+            table_source(table)
+            if shape is None
+            else structured_source(table, TABLE, {**given, "task": shape})
+        )
         return source._replace(path=path)
     file = InputFile(path)
     detected = detect_format(file) if format == AUTO else format

@@ -84,7 +84,10 @@ def audit_table(
 
 def clean_columns(table: Table, columns: Columns, request: Request) -> Cleaning:
     """Clean the columns with a role, as the request asks for it."""
-    options = CleaningOptions(request.clean, request.missing, request.answers == "last", request.batch)
+    # Equal comparisons or candidates of structured tasks are not copies.
+    copies = request.features is None or len(request.features) > 0
+    last = request.answers == "last"
+    options = CleaningOptions(request.clean, request.missing, last, request.batch, copies)
     return clean_table(table.frame, columns, options, table.words)
 
 

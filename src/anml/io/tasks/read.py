@@ -8,17 +8,26 @@ import polars as pl
 from anml.core.errors import UnsupportedError
 from anml.io.contributions import export_records
 from anml.io.file import InputFile
-from anml.io.roles import ALIASES, find_column
+from anml.io.roles import ALIASES, find_column, is_named
 from anml.io.tables import Table
 from anml.io.tasks.boxes import BOXED, read_boxes, reduce_boxes, with_sizes
 from anml.io.tasks.candidates import DOCUMENTS, TYPES, SpanAnnotations
+from anml.io.tasks.ordinal import NAMES as GRADES
 from anml.io.tasks.ordinal import read_grades
-from anml.io.tasks.preferences import argilla_pairs, label_studio_pairs, read_preferences
+from anml.io.tasks.preferences import (
+    CHOICE_SYNONYMS,
+    PAIRS,
+    argilla_pairs,
+    label_studio_pairs,
+    read_preferences,
+)
 from anml.io.tasks.regions import REFUSED, REGIONS, conll_marks, jsonl_spans, label_studio_regions
 from anml.io.tasks.spans import SPAN_ALIASES, read_spans, reduce_spans
 from anml.io.tasks.tags import NAMES, argilla_tags, is_tag_column, label_studio_tags, read_tags
 from anml.io.tasks.types import BOXES, ORDINAL, PREFERENCE, SPANS, TAGS, CandidateLabels, Given
 
+# Names of columns with the chosen one of two, and the most grades that are taken for ratings.
+COMPARISONS, MAX_STEPS = ("winner", "preferred", "preference", "choice"), 11
 # Formats that hold spans and nothing else.
 SPAN_FORMATS = ("prodigy", "doccano", "conll")
 TABLES: dict[str, Callable[[pl.DataFrame, Given], CandidateLabels]] = {
@@ -128,4 +137,32 @@ def infer_task_type(frame: pl.DataFrame, given: Given) -> str | None:
             if numeric and frame.select(document, *places).n_unique() > frame[document].n_unique():
                 return shape
     item, label = named("item", ALIASES["item"]), named("label", NAMES)
-    return TAGS if item is not None and label is not None and is_tag_column(frame[label]) else None
+    if item is not None and label is not None and is_tag_column(frame[label]):
+        return TAGS
+    if given.get("label") is None and _compares(frame, named("choice", COMPARISONS)):
+        return PREFERENCE
+    return ORDINAL if item is not None and _grades(frame, given.get("label"), item) else None
+
+
+def _compares(frame: pl.DataFrame, choice: str | None) -> bool:
+    """Return True if a column says which of two other columns was chosen."""
+    sides = [pair for pair in PAIRS if set(pair) <= set(frame.columns)]
+    if choice is None or not sides:
+        return False
+    names = {str(value).lower() for value in frame[choice].drop_nulls().unique()}
+    values = pl.concat([frame[side].cast(pl.String).alias("side") for side in sides[0]])
+    return names <= {*CHOICE_SYNONYMS, *values.drop_nulls().str.to_lowercase().unique()}
+
+
+def _grades(frame: pl.DataFrame, label: str | None, item: str) -> bool:
+    """Return True if the label is a column of ratings: a few whole numbers without gaps, several per item."""
+    names = [label] if label is not None else frame.columns
+    rated = [name for name in names if is_named(name, GRADES)]
+    others = [name for name in names if name not in rated and is_named(name, ALIASES["label"])]
+    if len(rated) != 1 or others:
+        return False
+    values = frame[rated[0]].drop_nulls()
+    if not values.dtype.is_integer() or frame[item].n_unique() > 0.7 * frame.height:
+        return False
+    low, high, distinct = values.min(), values.max(), values.n_unique()
+    return 3 <= distinct <= MAX_STEPS and int(high) - int(low) + 1 == distinct  # type: ignore[arg-type]
