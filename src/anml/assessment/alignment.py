@@ -24,7 +24,7 @@ from anml.core.stats import standardise
 MAX_ROWS = 4000
 # Fewer rows decide nothing.
 MIN_ROWS = 40
-# Standard errors from which a difference is no chance.
+# Standard errors from which a difference is not chance.
 MIN_Z = 4.0
 # Standard deviations by which rows at another distance agree better than rows at the same place.
 MIN_LAG_Z = 7.0
@@ -91,9 +91,9 @@ def held_out_reference(x: Floats, y: Ints, n_classes: int, seed: int) -> Floats:
     columns = np.flatnonzero(counts >= NEIGHBOURS)
     if len(columns) > 1:
         model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-        found = cross_val_predict(model, x[kept], y[kept], cv=folds, method="predict_proba")
+        linear_p = cross_val_predict(model, x[kept], y[kept], cv=folds, method="predict_proba")
         linear[np.ix_(kept, np.arange(len(classes)))] = 0.0
-        linear[np.ix_(kept, columns)] = found
+        linear[np.ix_(kept, columns)] = linear_p
     trees = np.nan_to_num(forest.oob_decision_function_, nan=1 / len(classes))
     best = max((trees, linear), key=lambda p: (classes[p.argmax(axis=1)] == y).mean())
     flat[:] = 0.0
@@ -200,13 +200,17 @@ def _check_order(values: Floats, y: Ints, squared: bool = False) -> list[Finding
         score = score[lag]
         own = own if order else float(score[0])
         best = int(score[1:].argmax()) + 1 if not order else int(score.argmax())
-        middle = np.median(score)
-        deviation = max(1.4826 * float(np.median(np.abs(score - middle))), 1e-12)
+        # Sums of squares are nearly normal as cube roots.
+        plain = np.cbrt(score) if squared else score
+        middle = np.median(plain)
+        deviation = max(1.4826 * float(np.median(np.abs(plain - middle))), 1e-12)
         # Labels in sorted order fit at many distances alike.
         next_best = np.sort(score[np.abs(lag - lag[best]) <= 2])[:-1].max(initial=0.0)
-        if (score[best] - middle) / deviation > MIN_LAG_Z and score[best] > max(1.5 * own, 1.3 * next_best):
+        if (plain[best] - middle) / deviation > MIN_LAG_Z and score[best] > max(1.5 * own, 1.3 * next_best):
             where = order or f"{abs(lag[best])} rows {'earlier' if lag[best] < 0 else 'later'}"
-            findings.append(Finding(f"they fit the labels {where} better than those of their own rows", True))
+            findings.append(
+                Finding(f"they fit the labels {where} better than the labels of the same rows", True)
+            )
     return findings
 
 
