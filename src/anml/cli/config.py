@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -40,27 +40,23 @@ def config_keys() -> Iterator[tuple[str, Any, Any]]:
     for section, kinds in SECTIONS.items():
         if section in NAMED:
             yield f"{section}.name", str, None
-        yielded: set[str] = set()
+        keys: dict[str, tuple[Any, Any]] = {}
         for kind in kinds:
-            hints = get_type_hints(kind)
-            for each in fields(kind):
-                if each.name not in yielded and each.type != "Profile":
-                    yielded.add(each.name)
-                    if (section, each.name) == ("recipe", "profile"):
-                        yield "recipe.profile", str, "default"
-                        yield from _profile_keys()
-                    else:
-                        yield f"{section}.{each.name}", hints[each.name], _default(each)
+            for key, type_, default in _keys_of(section, kind):
+                keys.setdefault(key, (type_, default))
+        for key, (type_, default) in keys.items():
+            if key == "recipe.profile":
+                yield key, str, "default"
+                yield from _keys_of(key, Profile)
+            else:
+                yield key, type_, default
 
 
-def _profile_keys() -> Iterator[tuple[str, Any, Any]]:
-    hints = get_type_hints(Profile)
-    for each in fields(Profile):
-        yield f"recipe.profile.{each.name}", hints[each.name], _default(each)
-
-
-def _default(each: "Field[Any]") -> Any:
-    return None if each.default is MISSING else each.default
+def _keys_of(section: str, kind: type) -> list[tuple[str, Any, Any]]:
+    """Return the keys of the fields of a class, with their types and defaults."""
+    hints = get_type_hints(kind)
+    default = {each.name: None if each.default is MISSING else each.default for each in fields(kind)}
+    return [(f"{section}.{name}", hints[name], default[name]) for name in default]
 
 
 def read_config(path: Path | None) -> dict[str, Any]:

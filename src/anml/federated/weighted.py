@@ -54,12 +54,9 @@ def weighted(
 ) -> WeightedUpdate:  # fmt: skip
     """Weight clients by a recipe: q is Krum on updates, projected and limited to the median length.
 
-    If the recipe does not fix the share of clients that are kept, it is one minus the estimated share that
-    deviates. With the recipe `evidence`, clients with a high P(honest) by `judge` are kept: it takes their
-    agreement with the median, credentials and the evidence of earlier rounds, and returns P(honest) and the
-    evidence of this round in nats. Kept clients are weighted by `rows`, at most ten times the median number;
-    their updates are limited to three times the median length. For the weakness of each recipe see
-    docs/concepts/signals-and-weights.md.
+    The share of kept clients is that of the recipe, else one minus the estimated share that deviates. The
+    recipe `evidence` keeps clients with a high P(honest) by `judge`. Kept clients are weighted by `rows`, at
+    most ten times the median; their updates are limited to three times the median length.
     """
     given = as_updates(updates)
     short, whole = sketch_and_clip(given, np.random.default_rng(0) if rng is None else rng)
