@@ -144,8 +144,14 @@ def test_no_class_name_stands_in_two_packages():
     assert all(len(packages[name]) > 1 for name in SAME_NAME)
 
 
-# So many functions are longer than forty lines; the number only ever goes down.
-MOST_LONG = 22
+# So many functions have forty lines and more below their signature and docstring; the number only goes down.
+MOST_LONG = 9
+
+
+def length_of_body(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines below the signature and the docstring: commands and public functions document many options."""
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    return node.end_lineno - body[0].lineno + 1 if body else 0
 
 
 def test_modules_and_functions_are_small_enough_to_see():
@@ -154,7 +160,7 @@ def test_modules_and_functions_are_small_enough_to_see():
     long = [
         (package, node.name)
         for package, node in defined((ast.FunctionDef, ast.AsyncFunctionDef))
-        if node.end_lineno - node.lineno >= 40
+        if length_of_body(node) >= 40
     ]
     assert len(long) <= MOST_LONG, long
 

@@ -302,6 +302,8 @@ def test_every_format_imports(place, name):
         "crowd-wide": "crowd_wide.csv",
         "toloka": "toloka.tsv",
         "mturk": "mturk.csv",
+        "langfuse": "langfuse.json",
+        "phoenix": "phoenix.json",
     }
     columns = {"label": "verdict", "contributor": "lab"} if name == "table" else {}
     found = import_file(place.ledger, Import(DATA / files[name], name, columns=columns))

@@ -7,20 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from random_signals import signals, unit
 
 from anml.core.types import Recipe, Signals
 from anml.weighting.combine import correlation, softmax
 from anml.weighting.weigh import COMBINERS
-
-unit = st.floats(0, 1)
-wide = st.floats(0.05, 1)
-
-
-@st.composite
-def signals(draw, values=unit, min_size=1):
-    n = draw(st.integers(min_size, 15))
-    q, v, r, p = (np.array(draw(st.lists(values, min_size=n, max_size=n))) for _ in range(4))
-    return Signals.of(q, v, r, label_error_rate=draw(st.none() | st.just(0.2)), p_correct=p)
 
 
 def slow_softmax(values, temperature):
@@ -116,41 +107,6 @@ class TestByHand:
     def test_evidence_counts_by_probabilities_where_no_label_is_likelier_right_than_wrong(self):
         result = Signals.of([0.9, 0.1], p_correct=[0.2, 0.4])
         np.testing.assert_allclose(COMBINERS["evidence"](result, Recipe("evidence"))[0], [1 / 3, 2 / 3])
-
-
-class TestGates:
-    def test_the_guard_and_the_paper_agree_where_noise_is_known_to_be_high(self):
-        result = Signals.of([0.9, 0.2, 0.4], v=[0.3, 0.9, 0.2], r=0.9, label_error_rate=0.3)
-        one, two = (COMBINERS[name](result, Recipe(name)) for name in ("guarded", "adaptive"))
-        np.testing.assert_array_equal(one[0], two[0])
-        assert one[1] == two[1]
-
-    @given(signals(values=wide, min_size=3))
-    def test_the_guard_never_fires_without_evidence_from_the_data(self, result):
-        assume(result.label_error_rate is None or result.label_error_rate > 0.05)
-        _, gate = COMBINERS["guarded"](result, Recipe())
-        assert gate.branch != "uniform"
-
-    @given(signals(min_size=2), st.floats(-1, 1))
-    def test_credentials_are_trusted_exactly_above_the_threshold(self, result, threshold):
-        recipe = Recipe("adaptive", tau_h=1.0, tau_c=threshold)
-        _, gate = COMBINERS["adaptive"](result, recipe)
-        rho = correlation(result.q, result.s)
-        assert gate.rho_c == rho
-        assert (gate.branch == "blend") == (rho is not None and rho > threshold)
-
-    @pytest.mark.parametrize("noise", [0.0, 0.05])
-    def test_the_guard_fires_up_to_its_own_share_of_noise(self, noise):
-        result = Signals.of([0.9, 0.1], v=0.9, r=0.9, label_error_rate=noise)
-        assert COMBINERS["guarded"](result, Recipe())[1].branch == "uniform"
-        above = Signals.of([0.9, 0.1], v=0.9, r=0.9, label_error_rate=0.051)
-        assert COMBINERS["guarded"](above, Recipe())[1].branch != "uniform"
-
-    def test_reasons_name_the_figures_they_rest_on(self):
-        falling = Signals.of([0.9, 0.1, 0.5], v=[0.1, 0.9, 0.4], r=1.0)
-        _, gate = COMBINERS["adaptive"](falling, Recipe())
-        assert f"{gate.rho_c:.3f}" in gate.reason
-        assert "tau_c = 0.3" in gate.reason
 
 
 class TestSoftmax:

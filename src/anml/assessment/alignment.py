@@ -42,7 +42,7 @@ MIN_WALK = 2.23
 HARD = 0.999
 
 
-class Finding(NamedTuple):
+class Mismatch(NamedTuple):
     """A sign that inputs belong to other rows: the reason, and True if it is beyond doubt."""
 
     reason: str
@@ -103,7 +103,7 @@ def held_out_reference(x: Floats, y: Ints, n_classes: int, seed: int) -> Floats:
 
 def check_predictions(
     p: Floats, y: Ints, evidence: Evidence, item: Ints | None, saw_labels: bool = True
-) -> list[Finding]:
+) -> list[Mismatch]:
     """Return signs that class probabilities (rows, classes) are not held-out predictions of these rows.
 
     `saw_labels` also tests whether the models were trained on the labels of these rows.
@@ -124,23 +124,23 @@ def check_predictions(
         if _kappa(guess, labels) >= MIN_KAPPA and (excess := _random_errors(best[rows], p[rows], evidence)):
             beyond_claim = excess > MIN_EXCESS
             why = f"{message}, and they contradict clear labels at random, as predictions of other rows do"
-            findings.append(Finding(why, beyond_claim and not hard))
+            findings.append(Mismatch(why, beyond_claim and not hard))
         if _kappa(guess, labels) >= MIN_KAPPA and _wrong_block(best[rows], guess, evidence):
             why = f"{message}, but only by chance in one block of rows"
-            findings.append(Finding(why, True))
+            findings.append(Mismatch(why, True))
         own = float((best[rows] == labels).mean())
         if saw_labels and own > 0.98 and (own - other > 0.05 or _follow_conflicts(best, y, item)):
-            findings.append(Finding(f"{message}; models that were trained on these labels do so", True))
+            findings.append(Mismatch(f"{message}; models that were trained on these labels do so", True))
     claim = float(p.max(axis=1).mean()) - float(np.bincount(y, minlength=p.shape[1]).max() / len(y))
     if claim > 0.1 and agreement < chance + MIN_Z * (chance * (1 - chance) / len(y)) ** 0.5:
         why = f"{message}, which is as many as by chance ({chance:.0%})"
-        findings.append(Finding(why, beyond_claim and not hard))
+        findings.append(Mismatch(why, beyond_claim and not hard))
     return findings
 
 
 def check_embeddings(
     e: Array, y: Ints, n_classes: int, evidence: Evidence, item: Ints | None
-) -> list[Finding]:
+) -> list[Mismatch]:
     """Return signs that vectors (rows, dimensions) belong to other rows."""
     if len(y) < MIN_ROWS:
         return []
@@ -159,9 +159,9 @@ def check_embeddings(
         message = f"{message}, a reference without them with {(other == labels).mean():.0%}"
         if _kappa(other, labels) >= MIN_KAPPA and _random_errors(guess, own, evidence):
             why = f"{message}, and it contradicts clear labels at random, as vectors of other rows do"
-            findings.append(Finding(why, _kappa(guess, labels) < 0.25 * _kappa(other, labels)))
+            findings.append(Mismatch(why, _kappa(guess, labels) < 0.25 * _kappa(other, labels)))
     elif same < chance + MIN_Z * (chance * (1 - chance) / len(rows)) ** 0.5:
-        findings.append(Finding(f"{message}, which is as many as by chance ({chance:.0%})", False))
+        findings.append(Mismatch(f"{message}, which is as many as by chance ({chance:.0%})", False))
     return findings
 
 
@@ -180,7 +180,7 @@ def _kappa(one: Ints, two: Ints) -> float:
     return (float((one == two).mean()) - chance) / max(1 - chance, 1e-9)
 
 
-def _check_order(values: Floats, y: Ints, squared: bool = False) -> list[Finding]:
+def _check_order(values: Floats, y: Ints, squared: bool = False) -> list[Mismatch]:
     """Compare values with the labels at every distance, forwards and backwards, by Fourier transforms."""
     n, k = len(y), int(y.max()) + 1
     size, furthest = 1 << (2 * n - 1).bit_length(), n // 2
@@ -209,12 +209,12 @@ def _check_order(values: Floats, y: Ints, squared: bool = False) -> list[Finding
         if (plain[best] - middle) / deviation > MIN_LAG_Z and score[best] > max(1.5 * own, 1.3 * next_best):
             where = order or f"{abs(lag[best])} rows {'earlier' if lag[best] < 0 else 'later'}"
             findings.append(
-                Finding(f"they fit the labels {where} better than the labels of the same rows", True)
+                Mismatch(f"they fit the labels {where} better than the labels of the same rows", True)
             )
     return findings
 
 
-def _check_columns(best: Ints, y: Ints, k: int) -> list[Finding]:
+def _check_columns(best: Ints, y: Ints, k: int) -> list[Mismatch]:
     """Find class columns in another order: another assignment agrees far better."""
     counts = np.zeros((k, k))
     np.add.at(counts, (best, y), 1.0)
@@ -223,10 +223,10 @@ def _check_columns(best: Ints, y: Ints, k: int) -> list[Finding]:
     own, other = counts[moved, moved].sum(), counts[moved, order[moved]].sum()
     if other - own < max(20.0, 0.05 * len(y)) or other < 2.5 * own or _kappa(order[best], y) < 0.3:
         return []
-    return [Finding("their columns fit the labels better in another order of the classes", True)]
+    return [Mismatch("their columns fit the labels better in another order of the classes", True)]
 
 
-def _check_items(values: Floats, item: Ints | None) -> list[Finding]:
+def _check_items(values: Floats, item: Ints | None) -> list[Mismatch]:
     """Require that rows of one item have similar values."""
     if item is None:
         return []
@@ -238,7 +238,7 @@ def _check_items(values: Floats, item: Ints | None) -> list[Finding]:
     share = float(apart.mean()) / max(2 * float(values.var(axis=0).sum()), 1e-12)
     equal = float((apart < 1e-12).mean())
     if share > 0.9 or (0.02 < equal < 0.9 and share > 0.2):
-        return [Finding("rows of one item have values as different as rows of different items", equal < 0.9)]
+        return [Mismatch("rows of one item have values as different as rows of different items", equal < 0.9)]
     return []
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anml.assessment.alignment import Finding, check_embeddings, check_predictions, gather
+from anml.assessment.alignment import Mismatch, check_embeddings, check_predictions, gather
 from anml.core.checks import Floats
 from anml.core.errors import InputError
 from anml.io.columns import Columns
@@ -49,7 +49,7 @@ def check_side_inputs(table: Table, columns: Columns, prepared: Prepared, reques
     return warnings
 
 
-def _refuse(what: str, findings: list[Finding], key: str | None) -> list[str]:
+def _refuse(what: str, findings: list[Mismatch], key: str | None) -> list[str]:
     certain = [finding for finding in findings if finding.certain]
     if certain and key is None:
         raise InputError(f"the {what} seem to be of other rows: {certain[0].reason}; {HOW_TO_ALIGN}")

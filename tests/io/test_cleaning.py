@@ -1,0 +1,46 @@
+"""Cleaning of a frame by hand: what is joined, what stays apart, and which rows are excluded."""
+
+import polars as pl
+
+from anml.io.cleaning import CleaningOptions, clean_table
+from anml.io.columns import Columns
+
+
+def clean(labels, people=None, **options):
+    """The cleaned labels, the kept rows and the messages of a table with two contributors."""
+    people = people or ["ann", "bob"] * (len(labels) // 2)
+    frame = pl.DataFrame({"label": labels, "who": people})
+    return clean_table(frame, Columns(label="label", contributor="who"), CleaningOptions(**options), {})
+
+
+def test_a_label_in_other_case_is_joined_where_no_contributor_uses_both():
+    done = clean(["Cat", "cat", "Dog", "dog"] * 10)
+    assert done.frame["label"].n_unique() == 2
+    assert done.joined["label"]
+    assert any("label" in note for note in done.notes)
+
+
+def test_labels_stay_apart_without_cleaning():
+    done = clean(["Cat", "cat", "Dog", "dog"] * 10, clean=False)
+    assert done.frame["label"].to_list() == ["Cat", "cat", "Dog", "dog"] * 10
+    assert not done.joined
+    assert not done.excluded.any()
+
+
+def test_a_near_spelling_stays_apart_and_is_listed_with_the_option_that_joins_it():
+    labels = ["positive", "negative"] * 40 + ["postive", "negative"]
+    apart = clean(labels)
+    assert "postive" in apart.frame["label"].to_list()
+    assert any("postive" in line and "schema.clean=all" in line for line in apart.warnings)
+    assert "postive" not in clean(labels, clean="all").frame["label"].to_list()
+
+
+def test_answers_that_are_no_labels_are_excluded_and_counted():
+    done = clean(["cat", "dog"] * 10 + ["skip", "dog"])
+    assert done.excluded.tolist() == [False] * 20 + [True, False]
+    assert any(line.startswith("1 row excluded") for line in done.warnings)
+
+
+def test_contributors_in_other_case_are_one():
+    done = clean(["cat", "dog"] * 20, people=["Ann@x.org", "bob"] * 10 + ["ann@x.org", "bob"] * 10)
+    assert done.frame["who"].n_unique() == 2
