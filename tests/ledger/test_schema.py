@@ -39,7 +39,7 @@ def test_the_file_opens_in_any_sqlite_tool_and_tables_are_strict(make_world):
     sql = [text for (text,) in other.execute("SELECT sql FROM sqlite_master WHERE type = 'table'")]
     assert len(sql) == len(schema.metadata.tables)
     assert all("STRICT" in text for text in sql)
-    assert other.execute("SELECT COUNT(*) FROM events_readable").fetchone()[0] == world.start + 6
+    assert other.execute("SELECT COUNT(*) FROM event").fetchone()[0] == world.start + 6
     other.close()
 
 

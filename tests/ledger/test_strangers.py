@@ -126,5 +126,5 @@ def test_what_a_ledger_does_not_know_is_refused_by_its_name(make_world, what):
 
 def test_a_table_of_their_own_and_the_views_for_people_are_no_problem(world):
     released(world)
-    unlock(world, "CREATE TABLE notes (text TEXT)", "CREATE VIEW mine AS SELECT * FROM balances")
+    unlock(world, "CREATE TABLE notes (text TEXT)", "CREATE VIEW mine AS SELECT * FROM posting")
     assert problems(world) == ""

@@ -18,6 +18,8 @@ SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
 PARQUET_MAGIC = b"PAR1"
+# Bytes of text in one column; a dictionary of a Parquet file holds a repeated text once.
+LARGEST_TEXT = 8 * 2**30
 # What polars raises on damaged files; on damaged pages it may panic, which is no Exception of Python's.
 READ_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 # Kinds that polars carries but cannot compute with, such as a pandas period.
@@ -45,6 +47,7 @@ def read_table(source: str | Path | Any, name: str = "data") -> Table:
         read = _as_it_is(path, shown)
     else:
         shown, read = f"the {name} frame", Table(_from_native(source, name), "frame", "")
+    _check_text(read.frame, shown)
     frame = normalise_types(read.frame)
     _check_size(frame, shown)
     return Table(frame, read.name, read.sha256 or fingerprint(frame), read.words)
@@ -66,6 +69,8 @@ def read_parts(folder: Path, name: str = "data") -> Table:
     """A folder of Parquet files as one table, in the order of their names."""
     parts = [_as_it_is(path, f"{name} file {path.name!r}") for path in parquet_files(folder)]
     columns = parts[0].frame.columns
+    for part in parts:
+        _check_text(part.frame, f"{name} file {part.name!r}")
     try:
         if any(set(part.frame.columns) != set(columns) for part in parts):
             raise pl.exceptions.SchemaError
@@ -120,6 +125,20 @@ def _check_size(frame: pl.DataFrame, shown: str) -> None:
         raise InputError(f"{shown} has no columns; a label and at least one feature are needed")
     if frame.height == 0:
         raise InputError(f"{shown} has a header but no rows; at least one row is needed")
+
+
+def _check_text(frame: pl.DataFrame, shown: str) -> None:
+    """Refuse a table whose text would fill the memory: a small file can repeat a long text in every row."""
+    for name, kind in frame.schema.items():
+        if kind == pl.String:
+            lengths = frame[name].str.len_bytes()
+        elif kind in (pl.Categorical, pl.Enum):
+            lengths = frame[name].cat.len_bytes()
+        else:
+            continue
+        if (size := int(lengths.cast(pl.Int64).sum())) > LARGEST_TEXT:
+            most = f"more than {LARGEST_TEXT >> 30} GiB"
+            raise InputError(f"{shown}: column {name!r} has {size / 2**30:.0f} GiB of text, {most}")
 
 
 def _from_native(source: Any, name: str) -> pl.DataFrame:

@@ -92,13 +92,10 @@ VERSION = 4
 
 
 def create_all(connection: sa.Connection) -> None:
-    """Make the tables, their guards and the views."""
+    """Make the tables and their guards."""
     metadata.create_all(connection)
     for statement in _guards(connection.dialect.name):
         connection.exec_driver_sql(statement)
-    for statement in views(connection.dialect.name):
-        # Text with a per cent sign in it is no template for the driver.
-        connection.execute(sa.text(statement.replace(":", "\\:")))
     connection.execute(sa.insert(meta).values(name="schema", value=str(VERSION)))
 
 
@@ -123,79 +120,3 @@ def check_version(have: int) -> None:
             f"this ledger has schema {have}, without signatures of staff; this program needs {VERSION}, so "
             "keep it for reading with the program that made it, and make a new one"
         )
-
-
-# Views for people: what Datasette or any SQL prompt shows. The program itself never reads them.
-# In braces: values of an entry, and what the engines write in two ways.
-_VIEWS = """
-CREATE VIEW events_readable AS SELECT seq, at, kind, subject, {by} AS signed_by, {body} AS body FROM event;
-CREATE VIEW balances AS SELECT account, {sort} AS kind, {holder} AS holder, currency,
-  {total} AS amount, SUM(amount) AS micro_units FROM posting GROUP BY account, currency;
-CREATE VIEW postings_readable AS SELECT posting.seq AS entry, event.at, event.kind AS step, {sort} AS kind,
-  {holder} AS holder, currency, {amount} AS amount, settlement
-  FROM posting JOIN event ON event.seq = posting.seq;
-CREATE VIEW evidence_readable AS SELECT seq AS entry, subject AS contributor, {kind} AS kind,
-  {issuer} AS issuer, {at} AS at, {until} AS until, {vouched} AS vouched, {scope} AS scope,
-  {key} AS signing_key, {paper} AS envelope FROM event WHERE kind = 'evidence.added';
-CREATE VIEW scores_readable AS SELECT seq AS entry, subject AS contributor, {domain} AS domain,
-  {source} AS source, {at} AS at, CAST({quality} AS DOUBLE PRECISION) / 1e12 AS quality,
-  CAST({rows} AS BIGINT) AS rows_scored, {batch} AS batch FROM event WHERE kind = 'reputation.scored';
-CREATE VIEW settlements_readable AS SELECT subject AS settlement, at AS drafted, {by} AS drafted_by,
-  {currency} AS currency, {pool} AS pool, (SELECT MIN(e.at) FROM event e
-    WHERE e.subject = event.subject AND e.kind = 'settlement.approved') AS approved,
-  (SELECT MIN(e.at) FROM event e
-    WHERE e.subject = event.subject AND e.kind = 'settlement.withdrawn') AS withdrawn,
-  (SELECT MIN(e.at) FROM event e
-    WHERE e.subject = event.subject AND e.kind = 'settlement.reversed') AS reversed
-  FROM event WHERE kind = 'settlement.drafted';
-CREATE VIEW contributors_readable AS SELECT subject AS contributor,
-  MIN(at) FILTER (WHERE kind = 'contributor.registered') AS since,
-  COUNT(*) FILTER (WHERE kind = 'contribution') AS files,
-  COUNT(*) FILTER (WHERE kind = 'evidence.added') AS evidence,
-  COUNT(*) FILTER (WHERE kind = 'reputation.scored') AS scores,
-  COUNT(*) FILTER (WHERE kind = 'credit.held') AS credits,
-  COUNT(*) FILTER (WHERE kind = 'dispute.opened') AS disputes,
-  COUNT(*) FILTER (WHERE kind = 'contributor.erased') AS erased
-  FROM event GROUP BY subject HAVING COUNT(*) FILTER (WHERE kind = 'contributor.registered') > 0
-"""
-_EVIDENCE_COLUMNS = (
-    "kind",
-    "issuer",
-    "at",
-    "until",
-    "vouched",
-    "scope",
-    "key",
-    "paper",
-    "domain",
-    "source",
-    "quality",
-    "rows",
-    "batch",
-    "currency",
-)
-
-
-def views(dialect: str) -> list[str]:
-    """Money as people write it, and one view for each thing people look for."""
-    lite = dialect == "sqlite"
-
-    def value(*path: str) -> str:
-        if lite:
-            return f"json_extract(CAST(entry AS TEXT), '$.{'.'.join(path)}')"
-        return f"(convert_from(entry, 'UTF8')::jsonb #>> '{{{','.join(path)}}}')"
-
-    def money(micro: str) -> str:
-        m = f"CAST({micro} AS BIGINT)"
-        digits = f"substr(CAST(1000000 + abs({m}) % 1000000 AS TEXT), 2)"
-        return f"CASE WHEN {m} < 0 THEN '-' ELSE '' END || (abs({m}) / 1000000) || '.' || {digits}"
-
-    colon = "instr(account, ':')" if lite else "position(':' in account)"
-    named = {"by": value("by"), "body": value("body"), "sort": f"substr(account, 1, {colon} - 1)",
-             "holder": f"substr(account, {colon} + 1)", "amount": money("amount"),
-             "total": money("SUM(amount)"), "pool": money(value("body", "pool"))}  # fmt: skip
-    return (
-        _VIEWS.format(**named, **{name: value("body", name) for name in _EVIDENCE_COLUMNS})
-        .strip()
-        .split(";\n")
-    )

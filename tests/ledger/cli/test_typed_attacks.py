@@ -176,6 +176,20 @@ def test_what_would_fill_the_memory_is_one_sentence(office, tmp_path, name):
     assert said in office("ada", *words, code=2).err
 
 
+@pytest.mark.parametrize("words", [["import", "text.parquet", "--source", "tool"], ["audit", "text.parquet"]])
+def test_a_long_text_in_every_row_is_refused_before_it_is_copied(office, tmp_path, words):
+    """A file of one megabyte repeats one text in 300,000 rows: 56 GiB."""
+    rows = 300_000
+    frame = pl.DataFrame({
+        "item": [f"i{row // 3}" for row in range(rows)], "annotator": ["ana", "ben", "cy"] * (rows // 3),
+        "label": ["cat"] * rows,
+    }).with_columns(text=pl.lit("x" * 200_000).cast(pl.Categorical))  # fmt: skip
+    frame.write_parquet(tmp_path / "text.parquet")
+    assert (tmp_path / "text.parquet").stat().st_size < 4 * 2**20
+    said = office("ada", *words, code=2).err
+    assert "column 'text' has 56 GiB of text, more than 8 GiB" in said
+
+
 # --- paths that leave their folder
 def test_a_table_shows_no_picture_beyond_its_folder(office, tmp_path):
     """Its rows to check first would show what lies elsewhere on this machine."""
