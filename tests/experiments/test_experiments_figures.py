@@ -68,9 +68,9 @@ def test_the_papers_points_stand_at_its_figures(results):
     """Krum is printed at the second of two places; what is not printed is not drawn."""
     paper = ({"bad": 0.3, "method": "krum", "error": 12.4},)
     printed = Results(replace(results.experiment, paper=paper), results.rows)
-    found = _printed(printed, "krum", "error", "bad", ["0.1", "0.3"])
-    assert np.isnan(found[0])
-    assert found[1] == 12.4
+    result = _printed(printed, "krum", "error", "bad", ["0.1", "0.3"])
+    assert np.isnan(result[0])
+    assert result[1] == 12.4
     assert np.isnan(_printed(printed, "mine", "error", "bad", ["0.1", "0.3"])).all()
 
 

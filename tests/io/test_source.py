@@ -104,8 +104,8 @@ def test_boxes_in_a_folder_of_images_keep_their_positions(tmp_path):
     rows = [
         (f"i{at}.png", name, "car", x, y, width, height)
         for at in range(4)
-        for name, seen in (("ann", boxes), ("bob", boxes[:1]))
-        for x, y, width, height in seen
+        for name, drawn in (("ann", boxes), ("bob", boxes[:1]))
+        for x, y, width, height in drawn
     ]
     names = ["image", "annotator", "label", "x", "y", "width", "height"]
     pl.DataFrame(rows, schema=names, orient="row").write_csv(tmp_path / "annotations.csv")

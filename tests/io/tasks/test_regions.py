@@ -178,7 +178,7 @@ def test_texts_that_begin_alike_are_two_documents():
 
 
 def test_a_line_of_one_class_is_no_line_of_spans():
-    with pytest.raises(InputError, match="line 1 has the label 1, which is no list of spans"):
+    with pytest.raises(InputError, match="line 1 has the label 1, which is not a list of spans"):
         jsonl_spans([{"text": "a", "username": "ann", "label": 1}], {}, "spans")
 
 

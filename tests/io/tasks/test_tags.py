@@ -63,7 +63,10 @@ def test_only_a_table_with_items_and_people_holds_tags():
         (table([None] * 4), "has no tag in any row"),
         (table(["a", "a", "b", "b"]), "there is nothing to compare"),
         (table(["[1", "[a]", "[]", "[]"]), "begins like a list of tags and is none"),
-        (table(['{"a": 1}', "[]", "[]", "[]"]).with_columns(tags=pl.lit('[{"a": 1}]')), "is no list of tags"),
+        (
+            table(['{"a": 1}', "[]", "[]", "[]"]).with_columns(tags=pl.lit('[{"a": 1}]')),
+            "is not a list of tags",
+        ),
         (table(["a;b", "a", "b", "a"]).with_columns(item=pl.lit(None, pl.String)), "have no 'item'"),
     ],
 )

@@ -78,7 +78,7 @@ def to_character_offsets(text: str, place: Mapping[str, Any], quoted: str) -> di
 def _regions(annotation: FinishedAnnotation, given: Given, kind: str) -> Iterable[dict[str, Any]]:
     for result in annotation.results(given.get("label")):
         if (named := str(result.get("type"))) not in REGIONS[kind]:
-            why = "is not read" if named in REFUSED else f"is no region of the kind {kind}"
+            why = "is not read" if named in REFUSED else f"is not a region of the kind {kind}"
             problem = f"task {annotation.item} has a result of type {named!r}, which {why}"
             raise UnsupportedError(f"{problem}; name the tag to be read with --label")
         value = as_object(result.get("value"), f"a region of task {annotation.item}")
@@ -146,7 +146,7 @@ def spans_of(entry: dict[str, Any], number: int) -> Iterable[tuple[dict[str, Any
         raise UnsupportedError(f"line {number + 1} has relations, which are not read; take them out")
     named = next((name for name in SPAN_FIELDS if entry.get(name)), SPAN_FIELDS[0])
     if not isinstance(entry.get(named, []), list | None):
-        raise InputError(f"line {number + 1} has the {named} {entry[named]!r}, which is no list of spans")
+        raise InputError(f"line {number + 1} has the {named} {entry[named]!r}, which is not a list of spans")
     for span in entry.get(named) or []:
         fields = span
         if isinstance(span, list | tuple) and len(span) == 3:

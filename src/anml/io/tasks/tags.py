@@ -141,7 +141,7 @@ def _from_json(text: str) -> list[str]:
     except ValueError:
         raise InputError(f"{text[:60]!r} begins like a list of tags and is none") from None
     if not isinstance(value, list) or not all(isinstance(tag, str | int | float) for tag in value):
-        raise InputError(f"{text[:60]!r} is no list of tags")
+        raise InputError(f"{text[:60]!r} is not a list of tags")
     return [str(tag) for tag in value]
 
 
