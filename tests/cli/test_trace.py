@@ -33,6 +33,10 @@ def test_the_command_checks_itself_and_writes_a_folder(trained, tmp_path):
         "check.json", "contributors.csv", "queries.parquet", "report.html", "rows.csv", "usage.json",
     }  # fmt: skip
     frame = pl.read_csv(tmp_path / "trace" / "contributors.csv")
+    queries = pl.read_parquet(tmp_path / "trace" / "queries.parquet")
+    assert {"share", "low", "high", "certain", "influence", "similarity", "query"} <= {
+        *frame.columns, *queries.columns,
+    }  # fmt: skip
     assert frame["share"].sum() == pytest.approx(1)
     assert set(frame["contributor"]) == set(SOURCES)
     usage = json.loads((tmp_path / "trace" / "usage.json").read_text())
