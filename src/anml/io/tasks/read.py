@@ -145,7 +145,7 @@ def infer_task_type(frame: pl.DataFrame, given: Given) -> str | None:
 
 
 def _compares(frame: pl.DataFrame, choice: str | None) -> bool:
-    """Return True if a column says which of two other columns was chosen."""
+    """Return True if a column holds which of two other columns was chosen."""
     sides = [pair for pair in PAIRS if set(pair) <= set(frame.columns)]
     if choice is None or not sides:
         return False
