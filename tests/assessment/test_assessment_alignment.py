@@ -100,8 +100,8 @@ def test_honest_predictions_of_weak_models_are_not_refused(model, noise):
     # One-hot predictions without any information are those of other rows, by all that they say.
     for features in (x, x[:, :1], *([] if model == "overfitted" else [rng.normal(size=(N, 2))])):
         p = held_out(features, y, HONEST[model])
-        for seen in (x, x[:, :0]):
-            findings = check_predictions(p, y, gather(seen, y, K, None, 0), None)
+        for features_or_none in (x, x[:, :0]):
+            findings = check_predictions(p, y, gather(features_or_none, y, K, None, 0), None)
             assert not any(each.certain for each in findings), findings
 
 
