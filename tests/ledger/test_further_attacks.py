@@ -327,7 +327,7 @@ def test_a_clock_set_ahead_is_seen_and_pays_nothing(world):
     world.clock.now = right + timedelta(minutes=5)
     found = problems(world)
     assert f"entry {number - 2} is dated later than it is here" in found
-    with pytest.raises(ConflictError, match="mend the ledger's with `anml-ledger clock`"):
+    with pytest.raises(ConflictError, match="mend the ledger's with `anml-ledger verify --repair-clock`"):
         payout.create_batch(world.ledger, "p1", "EUR", "cat")
     world.clock.now = right + timedelta(days=30)
     assert problems(world) == ""

@@ -319,7 +319,7 @@ def test_a_clock_that_was_thirty_years_ahead_is_mended_by_two(world):
     world.pay_to(pids["ben"], {"iban": IBANS[0]})
     world.clock.now = now + timedelta(days=15)
     for step in (lambda: world.register("test", ["x"]), lambda: release_settlement(world.ledger, sid)):
-        with pytest.raises(AnmlError, match="`anml-ledger clock`"):
+        with pytest.raises(AnmlError, match="`anml-ledger verify --repair-clock`"):
             step()
     assert "is dated later than it is here" in problems(world)
     number = world.ledger.write(lambda tx: two_people.propose(tx, kinds.CLOCK, "", {}, "ann")).seq

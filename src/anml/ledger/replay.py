@@ -81,7 +81,7 @@ def read_and_verify(
     if ahead := [seq for at, seq in found.times if at > latest]:
         problems.append(
             f"entry {ahead[0]} is dated later than it is here: windows and waits would end early; where your "
-            "clock is right, mend it with `anml-ledger clock`"
+            "clock is right, mend it with `anml-ledger verify --repair-clock`"
         )
     if known is not None and state.balances.differs(connection):
         problems.append("the postings of earlier entries are no longer those that were read before")

@@ -116,7 +116,7 @@ class Writer:
         if self._ahead and not mends:
             raise ConflictError(
                 f"the last entry is dated {self.now[:19]}Z, and here it is {self._clock[:19]}Z; set this "
-                "clock, or where it is right, mend the ledger's with `anml-ledger clock`"
+                "clock, or where it is right, mend the ledger's with `anml-ledger verify --repair-clock`"
             )
 
     @property

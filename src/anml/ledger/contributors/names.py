@@ -109,7 +109,9 @@ def _found(known: Contributors, text: str, called: Mapping[str, set[str]]) -> st
     if not hits and len(text) >= SHORT:
         hits = {pid for pid in known.since if pid.startswith(text)}
     if not hits:
-        raise InputError(f"there is no contributor {text!r} in this ledger; see `anml-ledger contributors`")
+        raise InputError(
+            f"there is no contributor {text!r} in this ledger; see `anml-ledger show contributors`"
+        )
     if len(hits) > 1:
         raise InputError(f"{text!r} is {len(hits)} contributors: {', '.join(sorted(hits))}")
     return min(hits)
