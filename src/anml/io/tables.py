@@ -137,8 +137,8 @@ def _check_text(frame: pl.DataFrame, shown: str) -> None:
         else:
             continue
         if (size := int(lengths.cast(pl.Int64).sum())) > LARGEST_TEXT:
-            most = f"more than {LARGEST_TEXT >> 30} GiB"
-            raise InputError(f"{shown}: column {name!r} has {size / 2**30:.0f} GiB of text, {most}")
+            limit = f"more than {LARGEST_TEXT >> 30} GiB"
+            raise InputError(f"{shown}: column {name!r} has {size / 2**30:.0f} GiB of text, {limit}")
 
 
 def _from_native(source: Any, name: str) -> pl.DataFrame:
