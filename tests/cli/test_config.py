@@ -22,8 +22,8 @@ def test_a_command_has_at_most_fifteen_options(name):
     assert len([part for part in options if part.name != "help"]) <= 15
 
 
-def test_there_are_twelve_commands():
-    assert len(COMMANDS) == 12
+def test_there_are_thirteen_commands():
+    assert len(COMMANDS) == 13
 
 
 def test_keys_are_the_fields_of_the_objects():
