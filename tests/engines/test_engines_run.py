@@ -242,6 +242,10 @@ def test_from_python_samples_are_lazy(data, tmp_path):
         ({"task": "regression"}, "labels must be classes with an engine"),
         ({"recipe": {"keep": 0.5}}, "an engine does not support recipe.keep, got 0.5"),
         ({"recipe": "krum"}, "an engine supports the recipe evidence alone, got 'krum'"),
+        (
+            {"recipe": {"profile": {"annotators": "population"}}},
+            "an engine supports the annotator model types alone, got 'population'",
+        ),
         ({"engine": "spark"}, "engine must be one of local, ray of anml.engines, got 'spark'"),
         ({"engine": None}, "a folder of Parquet files is audited by an engine"),
         ({"schema": {"ignore": ["contributor"]}}, "every row needs a contributor"),

@@ -1,5 +1,6 @@
 """Labels of some rows, and what is known of them beside: who gave them, items, credentials, the truth."""
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,52 @@ class LabelData:
             )
             self.vote_weight = 1 / np.bincount(voice)[voice]
             self.votes = np.bincount(item, self.vote_weight)[item]
+
+    @property
+    def votes_of_rows(self) -> Floats:
+        """Votes that each row has: copies share one."""
+        return self.vote_weight if self.shared else np.ones(self.n)
+
+    def vote_weight_at(self, together: float) -> Floats:
+        """Weight of each row among the votes of its item, at a correlation of errors."""
+        return self.vote_weight / (1 + (self.votes - 1) * together) if self.shared else np.ones(self.n)
+
+    def pair(self, number: Ints) -> Ints:
+        """Number of each row's contributor and label; `number` is that of each (contributors * classes)."""
+        return np.asarray(number[self.who * self.classes + self.y])
+
+    def by_pair(self, number: Ints) -> sparse.csr_array:
+        """A matrix that sums rows by contributor and label."""
+        return _group_matrix(self.pair(number), int(number.max()) + 1)
+
+    @cached_property
+    def item_size(self) -> Floats:
+        """Rows of each item."""
+        assert self.item is not None
+        return np.bincount(self.item).astype(np.float64)
+
+    @cached_property
+    def labels_of_item(self) -> Floats:
+        """Labels of each row's item."""
+        return self.item_size[self.item] if self.shared else np.ones(self.n)
+
+    @cached_property
+    def item_truth(self) -> Ints:
+        """Known class of each item, -1 where it is unknown."""
+        assert self.item is not None
+        assert self.truth is not None
+        result = np.full(int(self.item.max()) + 1, -1, dtype=np.int64)
+        gold = np.flatnonzero(self.truth >= 0)
+        result[self.item[gold]] = self.truth[gold]
+        return result
+
+    def banned(self) -> Bools:
+        """Classes of each row's item that are known to be wrong (n, classes)."""
+        assert self.wrong is not None
+        item = self.item if self.shared and self.item is not None else np.arange(self.n)
+        out = np.zeros((int(item.max(initial=-1)) + 1, self.classes), dtype=bool)
+        out[item[self.wrong], self.y[self.wrong]] = True
+        return np.asarray(out[item])
 
     def vote(self, together: float) -> Floats:
         """Weight of each label among those of its item, at an error correlation of `together`."""

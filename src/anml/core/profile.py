@@ -6,13 +6,18 @@ from typing import Any
 from anml.core.checks import as_integer, one_of
 from anml.core.errors import InputError
 
+# Annotator models of class labels with features; labels alone are fitted by the population.
+ANNOTATOR_MODELS = ("types", "population")
 # Where raw scores can come from; each has its function in `anml.networks.scoring`.
 SCORE_METHODS = ("krum", "norm", "loss", "confidence")
 
 
 @dataclass(frozen=True)
 class PredictorTraining:
-    """Training settings of predictors: hidden layer widths, number of trees, number of rounds."""
+    """Training settings of predictors: hidden layer widths, number of trees, number of rounds.
+
+    `annotators` is the annotator model, one of `ANNOTATOR_MODELS`: with features "types" by default.
+    """
 
     hidden: tuple[int, ...] = (64, 32)
     max_epochs: int = 300
@@ -21,6 +26,7 @@ class PredictorTraining:
     batch: int | None = None
     rounds: int = 3
     trees: int = 20
+    annotators: str = "types"
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Profile(PredictorTraining):
             if getattr(self, name) is not None:
                 as_integer(name, getattr(self, name), 1)
         as_integer("folds", self.folds, 2)
+        one_of("annotators", self.annotators, ANNOTATOR_MODELS)
         one_of("score", self.method, SCORE_METHODS)
 
 

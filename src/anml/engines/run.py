@@ -85,6 +85,8 @@ def check_request(request: Request) -> None:
         )
     if request.resolved_recipe.combine != "evidence":
         raise InputError(f"an engine supports the recipe evidence alone, got {request.recipe_label!r}")
+    if request.resolved_recipe.profile.annotators != "types":
+        raise InputError("an engine supports the annotator model types alone, got 'population'")
     if request.resolved_recipe.keep is not None:
         raise InputError(f"an engine does not support recipe.keep, got {request.resolved_recipe.keep:g}")
 

@@ -25,15 +25,18 @@ class Logistic:
     def __init__(self, classes: int, penalty: float = 10.0) -> None:
         self.classes_, self.penalty = np.arange(classes), penalty
 
-    def fit(self, x: Floats, codes: Ints, sample_weight: Floats | None = None) -> "Logistic":
-        """Fit to class codes."""
+    def fit(self, x: Floats, codes: Ints | Floats, sample_weight: Floats | None = None) -> "Logistic":
+        """Fit to class codes, or to probabilities of the classes (n, classes) that add up to a weight."""
         weight, classes = np.ones(len(x)) if sample_weight is None else sample_weight, len(self.classes_)
         design = _with_intercept(x)
         width = design.shape[1]
         # The log-odds of two classes are the difference of two equal and opposite columns.
         ridge = np.full(width, self.penalty * (2 if classes == 2 else 1))
         ridge[-1] = 1e-9 * weight.sum()
-        target = np.eye(classes)[codes]
+        target = np.eye(classes)[codes] if codes.ndim == 1 else codes
+        if codes.ndim == 2:
+            weight = np.maximum(codes.sum(axis=1), 1e-12)
+            target = codes / weight[:, None]
         bound = 0.5 * (design * weight[:, None]).T @ design + np.diag(ridge)
         inverse = np.linalg.inv(bound)
         coefficients = ahead = np.zeros((width, classes))
