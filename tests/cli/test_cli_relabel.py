@@ -276,7 +276,7 @@ def test_latest_is_the_run_that_was_written_last(anml, folder, tmp_path, monkeyp
 
 @pytest.mark.parametrize("command", [("anml", "predict", "latest", "x.csv"),
                                      ("anml", "value", "latest", "--table", "x.csv"),
-                                     ("anml_ledger", "reputation", "add", "latest", "--ledger", "none.db"),
+                                     ("anml", "export", "latest", "--to", "prov", "--out", "x.json"),
                                      ("anml_ledger", "settle", "latest", "--ledger", "none.db")])  # fmt: skip
 def test_every_command_that_takes_a_run_takes_the_latest(command, request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -133,6 +133,6 @@ def test_the_policies_in_the_docs_are_read_as_written():
 
     page = (Path(__file__).parents[2] / "docs" / "concepts" / "ledger.md").read_text(encoding="utf-8")
     tables = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
-    first, second = (Policy.from_dict(tomllib.loads(text)) for text in tables)
+    first, second = (Policy.from_dict(tomllib.loads(text)["policy"]) for text in tables)
     assert (first.concern_cap, first.levels["reviewed"], first.kinds["agreement"]) == (0.15, 0.75, "reviewed")
     assert second.trust.roots == ("https://lab.example/qa",)

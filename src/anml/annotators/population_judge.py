@@ -183,14 +183,7 @@ def judge(params: PopulationParams, result: JudgingSums, people: bool = True) ->
         return Judged(None, crowd, 0.0, None, np.zeros(count), unseen, int(result.contradicted[0]))
     types, guessed = type_posteriors(params), params.guessed
     baseline, flat = (np.exp(log_normalise(part)) for part in (params.prior, np.zeros((1, len(ACCURACY)))))
-    regular, outlier = (
-        np.exp(log_normalise(params.logs + np.log(part + 1e-300))) for part in (baseline, flat)
-    )
-    # A spammer is right as often as its labels are by luck.
-    spammer = np.maximum(1 - np.abs(ACCURACY - params.luck[:, None]) * len(ACCURACY), 1e-9)
-    spammer /= spammer.sum(axis=1, keepdims=True)
-    mixture = types[:, :1] * regular + types[:, 2:] * outlier
-    mixture = mixture + types[:, 1:2] * spammer
+    mixture = _mix_types(params, types, baseline, flat)
     below = mixture * ((guessed + GUESSING_KAPPA * (1 - guessed))[:, None] > ACCURACY)
     accused = below.sum(axis=1)
     # Those who contradict it may be the ones who are wrong, if its labels follow anything: then nothing is
@@ -203,9 +196,8 @@ def judge(params: PopulationParams, result: JudgingSums, people: bool = True) ->
     worse = mixture * ((guessed + verdicts.MIN_RELATIVE_KAPPA * peers * (1 - guessed))[:, None] > ACCURACY)
     doubted = worse.sum(axis=1)
     # Where the only other one guesses, nothing is known either.
-    extra = np.asarray(result.pairs.neighbours @ doubted) / np.maximum(
-        np.asarray(result.pairs.neighbours.sum(axis=1)), 1e-9
-    )
+    near = result.pairs.neighbours
+    extra = np.asarray(near @ doubted) / np.maximum(np.asarray(near.sum(axis=1)), 1e-9)
     p_alone = sound.p_alone * np.maximum(doubted * follows ** np.clip(sound.neighbours - 1, 0, 1), extra)
     unseen = np.where(settled, 0.0, np.maximum(unseen, p_alone))
     posterior = (1 - unseen)[:, None] * posterior + unseen[:, None] * flat
@@ -214,14 +206,26 @@ def judge(params: PopulationParams, result: JudgingSums, people: bool = True) ->
     alone = np.exp(log_normalise(params.logs))
     accuracies = AccuracyPosteriors(posterior, expected, guessed, size, gold, alone)
     opposed = ((posterior * (guessed[:, None] > ACCURACY)).sum(axis=1) > 0.5) & (types[:, 1] < 0.5)
-    mirror = 0.0
+    minority, mirror = opposed.astype(np.float64), 0.0
     if result.known.sum() < verdicts.MIN_ROWS_TO_FLAG and count > 1:
-        same_error = verdicts.errors_are_concentrated(_confusions(params), opposed.astype(np.float64))
-        mirror = verdicts.p_minority_correct(opposed.astype(np.float64), size, same_error)
+        same_error = verdicts.errors_are_concentrated(_confusions(params), minority)
+        mirror = verdicts.p_minority_correct(minority, size, same_error)
     excess = result.lone / np.maximum(size, 1) * (1 - gold)
     estimates = contributor_estimates(accuracies, crowd, params.classes, types[:, 1] >= 0.5, mirror, excess)
-    doubtful = verdicts.disputed_share(mirror, opposed.astype(np.float64), size)
+    doubtful = verdicts.disputed_share(mirror, minority, size)
     return Judged(estimates, crowd, mirror, doubtful, unsound, unseen, int(result.contradicted[0]))
+
+
+def _mix_types(params: PopulationParams, types: Floats, baseline: Floats, flat: Floats) -> Floats:
+    """Posterior of each contributor's accuracy over the types of the population."""
+    regular, outlier = (
+        np.exp(log_normalise(params.logs + np.log(part + 1e-300))) for part in (baseline, flat)
+    )
+    # A spammer is right as often as its labels are by luck.
+    spammer = np.maximum(1 - np.abs(ACCURACY - params.luck[:, None]) * len(ACCURACY), 1e-9)
+    spammer /= spammer.sum(axis=1, keepdims=True)
+    mixture: Floats = types[:, :1] * regular + types[:, 1:2] * spammer + types[:, 2:] * outlier
+    return mixture
 
 
 def _follows(params: PopulationParams) -> Floats:

@@ -49,15 +49,9 @@ def choose_subtypes(rows: LabelData, seed: int = 0) -> SubtypeFit:
     items, limit = int(rows.item.max()) + 1, MAX_SUBTYPES
     if rows.count * rows.classes**2 * limit > MAX_CELLS:
         limit = 1
-    table = sparse.csr_array(
-        (rows.vote_weight, (rows.who * rows.classes + rows.y, rows.item)),
-        shape=(rows.count * rows.classes, items),
-    )
+    table, votes = _count_labels(rows, items)
     back = sparse.csr_array(table.T)
     priors, best = list(product(COUNTS, ACCURACIES)), None
-    votes = np.stack(
-        [np.asarray(table[k :: rows.classes].sum(axis=0)).ravel() for k in range(rows.classes)], axis=1
-    )
     starts = [(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-9))[:, :, None]]
     rng = np.random.default_rng(seed)
     for subtypes in range(1, limit + 1):
@@ -83,6 +77,16 @@ def choose_subtypes(rows: LabelData, seed: int = 0) -> SubtypeFit:
         ]
     assert best is not None
     return best
+
+
+def _count_labels(rows: LabelData, items: int) -> tuple[sparse.csr_array, Floats]:
+    """Labels of (contributor and class, item), and votes of (item, class)."""
+    table = sparse.csr_array(
+        (rows.vote_weight, (rows.who * rows.classes + rows.y, rows.item)),
+        shape=(rows.count * rows.classes, items),
+    )
+    votes = [np.asarray(table[k :: rows.classes].sum(axis=0)).ravel() for k in range(rows.classes)]
+    return table, np.stack(votes, axis=1)
 
 
 def _split(rows: LabelData, posterior: Floats) -> Floats:

@@ -145,6 +145,9 @@ def check_embeddings(
     if len(y) < MIN_ROWS:
         return []
     scaled = standardise(np.asarray(e, dtype=np.float64))
+    # Equal vectors of all rows have no order to test.
+    if not np.ptp(scaled, axis=0).any():
+        return []
     parts = PCA(min(8, *scaled.shape), random_state=0).fit_transform(scaled)
     findings = [*_check_order(parts, y, squared=True), *_check_items(parts, item)]
     rows, labels, reference = evidence.rows, evidence.y, evidence.reference
