@@ -87,7 +87,7 @@ REFUSED = {
     "--predictions {0}/p.csv --column key=id": "the predictions have no key column 'id'; columns: yes, no",
     "--predictions {0}/short.csv": "the predictions have 3 rows and the table has 120",
     "--embeddings {0}/data.csv": "of the embeddings is also in the table; name it as key",
-    "--embeddings {0}/e.npy --set features=width": "embeddings embeddings replace feature columns",
+    "--embeddings {0}/e.npy --set features=width": "embeddings replace feature columns; pass",
     "--embeddings {0}/e.npy --test {0}/data.csv": (
         "a model cannot be evaluated on a test table: the test table has no embeddings"
     ),

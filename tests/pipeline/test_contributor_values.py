@@ -77,11 +77,11 @@ def test_a_coalition_is_asked_once(files):
 def test_a_run_is_valued_by_the_rows_it_keeps(files):
     anml.audit(files / "labels.csv", "label", "worker", evaluate=False, progress=False).save(files / "run")
     result = anml.contributor_values(files / "labels.csv", run=files / "run", method="shapley")
-    assert any("rows are valued: those that the run in run kept" in note for note in result.notes)
+    assert any("rows are valued: the rows kept by the run in run" in note for note in result.notes)
     with pytest.raises(InputError, match="is not the data of the run in"):
         anml.contributor_values(files / "test.csv", run=files / "run")
     assert _source(files / "run", None)[0].resolve() == (files / "labels.csv").resolve()
-    with pytest.raises(InputError, match="say which it was"):
+    with pytest.raises(InputError, match="has no data path"):
         _source(files, None)
     with pytest.raises(InputError, match="goes with the folder of a run"):
         _source(files / "labels.csv", files / "labels.csv")
@@ -140,7 +140,10 @@ def test_copies_are_said_and_belong_to_who_was_first():
         ({"method": "shapely"}, "unknown method 'shapely'"),
         ({"estimator": "forest"}, "unknown estimator 'forest'"),
         ({"estimator": 3}, "or have fit and predict, got 3"),
-        ({"estimator": LinearRegression()}, "classifier where labels are classes, got LinearRegression"),
+        (
+            {"estimator": LinearRegression()},
+            "a classifier for labels that are classes, got Linear",
+        ),
         ({"scoring": "r2"}, "unknown metric of classification 'r2'"),
         ({"scoring": max}, "needs a custom estimator"),
         ({"n_evaluations": 3}, "must be at least 16, got 3"),

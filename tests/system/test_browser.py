@@ -99,6 +99,7 @@ def shaped(task: str) -> AuditResult:
                 item % 5 + (contributors == 4) * rng.integers(3),
             )
             first, second = rng.choice(6, 2, replace=False)
+            forwards = bool(first < second)
             row = {"item": f"i{item}", "annotator": f"p{contributors}"}
             marks = [
                 (text.index(name), name, kind)
@@ -107,7 +108,7 @@ def shaped(task: str) -> AuditResult:
             ]
             rows += {
                 "preferences": [row | {"first": f"answer {first}", "second": f"answer {second}",
-                                      "choice": ["second", "first"][(first < second) == (contributors < 4)]}],
+                                       "choice": ["second", "first"][int(forwards == (contributors < 4))]}],
                 "ordinal": [row | {"grade": int(level)}],
                 "tags": [row | {"tags": [kind for _, kind, _ in marks] or None}],
                 "spans": [row | {"start": at, "end": at + len(name), "type": kind, "text": text}

@@ -71,7 +71,8 @@ def estimate_labels(
     table: LabelModelInput, progress: Progress | None = None
 ) -> tuple[LabelEstimates, CrossFit | None]:
     """Belief in class labels, and the networks of the first round (None where there are no features)."""
-    if table.training.annotators == "population" or is_labels_alone(table.x, table.given, table.side):
+    chosen = table.training.annotators
+    if chosen == "population" or (chosen == "auto" and is_labels_alone(table.x, table.given, table.side)):
         estimates = estimate_by_population(
             table.x, table.y, table.classes, table.side, table.given, rates=table.rates,
             trees=table.training.trees, seed=table.seed,

@@ -6,8 +6,8 @@ from typing import Any
 from anml.core.checks import as_integer, one_of
 from anml.core.errors import InputError
 
-# Annotator models of class labels with features; labels alone are fitted by the population.
-ANNOTATOR_MODELS = ("types", "population")
+# Annotator models of class labels; "auto" fits labels alone in memory by the population.
+ANNOTATOR_MODELS = ("auto", "types", "population")
 # Where raw scores can come from; each has its function in `anml.networks.scoring`.
 SCORE_METHODS = ("krum", "norm", "loss", "confidence")
 
@@ -16,7 +16,8 @@ SCORE_METHODS = ("krum", "norm", "loss", "confidence")
 class PredictorTraining:
     """Training settings of predictors: hidden layer widths, number of trees, number of rounds.
 
-    `annotators` is the annotator model, one of `ANNOTATOR_MODELS`: with features "types" by default.
+    `annotators` is the annotator model: "population", "types", or "auto", which is the population for labels
+    alone in memory, and types with features and with an engine.
     """
 
     hidden: tuple[int, ...] = (64, 32)
@@ -26,7 +27,7 @@ class PredictorTraining:
     batch: int | None = None
     rounds: int = 3
     trees: int = 20
-    annotators: str = "types"
+    annotators: str = "auto"
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,16 @@ def check_request(request: Request) -> None:
         )
     if request.resolved_recipe.combine != "evidence":
         raise InputError(f"an engine supports the recipe evidence alone, got {request.recipe_label!r}")
-    if request.resolved_recipe.profile.annotators != "types":
+    if request.resolved_recipe.profile.annotators == "population":
         raise InputError("an engine supports the annotator model types alone, got 'population'")
     if request.resolved_recipe.keep is not None:
         raise InputError(f"an engine does not support recipe.keep, got {request.resolved_recipe.keep:g}")
+
+
+ANNOTATOR_NOTE = (
+    "an engine fits the annotator model types; an audit in memory fits labels alone by the population, "
+    "so that figures of the same labels differ"
+)
 
 
 def _digest(path: Path) -> str:
@@ -221,6 +227,7 @@ def _result(
         notes=[
             f"{totals.rows:,} rows in {len(passes.slices)} slices were audited; contributors are estimated "
             f"from all rows, other figures of this report from a random sample of {samples.height:,} rows",
+            *([ANNOTATOR_NOTE] if job.columns.item is not None and not job.columns.features else []),
             *([f"dropped without a label: {pluralise(unlabelled, 'row')}"] if unlabelled else []),
             *audited.notes,
         ],
