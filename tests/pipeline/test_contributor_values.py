@@ -83,7 +83,7 @@ def test_a_run_is_valued_by_the_rows_it_keeps(files):
     assert _source(files / "run", None)[0].resolve() == (files / "labels.csv").resolve()
     with pytest.raises(InputError, match="has no data path"):
         _source(files, None)
-    with pytest.raises(InputError, match="goes with the folder of a run"):
+    with pytest.raises(InputError, match="needs a run folder, got a table"):
         _source(files / "labels.csv", files / "labels.csv")
     assert _source(files / "run", files / "labels.csv") == (files / "labels.csv", files / "run")
 
