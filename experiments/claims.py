@@ -69,7 +69,8 @@ def evaluate_headline(headline: Mapping[str, Any], results: Results) -> dict[str
     ours, printed = effect["ours"], headline["paper"]
     printed = printed if isinstance(printed, list) else [printed]
     metric = "improvement" if results.in_percent(figure) else _metric(figure)
-    near = (
+    # A figure that is not finite, such as a ratio to zero, is near nothing.
+    near = ours is not None and (
         min(printed) - near_limit(metric, min(printed))
         <= ours
         <= max(printed) + near_limit(metric, max(printed))

@@ -133,9 +133,10 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
                 yield _entry(experiment, key, metric, *estimate)
             for metric, expression in experiment.derived.items():
                 if method in expression.get("methods", experiment.methods) and not expression.get("once"):
-                    yield _entry(
-                        experiment, key, metric, *interval(results.value(f"{method}.{metric}", place))
-                    )
+                    # It may name conditions that were not run.
+                    with suppress(NoRowsError):
+                        ours = interval(results.value(f"{method}.{metric}", place))
+                        yield _entry(experiment, key, metric, *ours)
     for metric, expression in experiment.derived.items():
         if expression.get("once"):
             with suppress(NoRowsError):

@@ -2,9 +2,9 @@
 
     python tests/fuzz.py [--count 10000] [--seed 0]
 
-Import, attest, audit, settle and verify each get files that a seed spoils: bytes flipped, cut, doubled or
-put elsewhere, values replaced by odd ones, whole files swapped. What counts as a fault: a traceback, an exit
-code other than 0, 1 or 2, an error of more than one sentence, a changed ledger after a failure, or a file
+Import, audit, settle, pay, verify, show and export each get files that a seed spoils: bytes flipped, cut,
+doubled or put elsewhere, values replaced by odd ones, whole files swapped. Faults are a traceback, an exit
+code other than 0, 1 or 2, an error of more than one sentence, a changed ledger after a failure, and a file
 written in spite of one.
 """
 
@@ -29,6 +29,11 @@ ODD = (
     '{"a": {}}', "true", "0.5", "2026-13-99", "é" * 50, "'; DROP TABLE event; --", "a\nb", "\t", '"',
     "9" * 5000,
 )  # fmt: skip
+BANK = (
+    '<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt>'
+    "<Stmt><Ntry><Amt Ccy='EUR'>10.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts><NtryDtls><TxDtls>"
+    "<Refs><EndToEndId>b1-1</EndToEndId></Refs></TxDtls></NtryDtls></Ntry></Stmt></BkToCstmrStmt></Document>"
+)
 ODD_VALUES = (None, {}, [], [[]], -1, 2**70, 1.5, True, "", "\x1b[31m", {"a": {"b": []}}, "x" * 5000, "NaN")
 
 
@@ -133,6 +138,9 @@ class Bench:
         call(["anml-ledger", "statement", "latest", "--out", "papers"])
         shutil.copy(next((self.clean / "papers").glob("c*.json")), self.clean / "statement.json")
         call(["anml-ledger", "verify", "--out", "note.txt"])
+        (self.clean / "bank.xml").write_text(BANK)
+        code, out, _ = call(["anml-ledger", "pay", "--bank", "bank.xml", "--dry-run", "--json"])
+        assert code == 0, out
 
     @staticmethod
     def _hash(run: Path) -> None:
@@ -147,35 +155,23 @@ class Bench:
         """A file to spoil, and the command that reads it."""
         exports = ["label_studio.json", "argilla_flat.json", "argilla_nested.json",
                    "crowd_long.csv", "crowd_wide.csv", "toloka.tsv", "mturk.csv", "papers.csv"]  # fmt: skip
-        kind = pick.choices(
-            ("import", "import", "audit", "settle", "verify", "ledger"), (9, 3, 0.15, 3, 3, 1)
-        )[0]
-        if kind == "import":
-            file = pick.choice(exports)
-            return file, f"anml-ledger import {file} --out rows.csv"
-        if kind == "audit":
-            return pick.choice(
-                exports
-            ), "anml audit {} --set evaluate=false --recipe uniform --out audited --json"
-        again = "anml-ledger settle run --pool 1 --currency EUR --source run"
-        return pick.choice(
-            {
-                "attest": [("a.json", "anml-ledger import a.json")],
-                "settle": [
-                    ("run/samples.parquet", f"{again} --supersedes {self.sid}"),
-                    ("run/run.json", f"{again} --supersedes {self.sid}"),
-                    ("run/run.json", "anml-ledger import run --source run"),
-                ],
-                "verify": [
-                    ("statement.json", "anml-ledger verify statement.json"),
-                    ("note.txt", "anml-ledger verify --checkpoint note.txt"),
-                ],
-                "ledger": [
-                    ("books.db", "anml-ledger verify"),
-                    ("books.db.keys/master.key", "anml-ledger show contributors"),
-                ],
-            }[kind]
-        )
+        again = f"anml-ledger settle run --pool 1 --currency EUR --source run --supersedes {self.sid}"
+        audit = "anml audit {} --set evaluate=false --recipe uniform --out audited --json"
+        # How often, and what.
+        weighted: list[tuple[float, list[tuple[str, str]]]] = [
+            (9, [(file, f"anml-ledger import {file} --out rows.csv") for file in exports]),
+            (3, [("a.json", "anml-ledger import a.json")]),
+            (0.15, [(file, audit) for file in exports]),
+            (3, [("run/samples.parquet", again), ("run/run.json", again),
+                 ("run/run.json", "anml-ledger import run --source run")]),
+            (3, [("statement.json", "anml-ledger verify statement.json"),
+                 ("note.txt", "anml-ledger verify --checkpoint note.txt")]),
+            (1, [("bank.xml", "anml-ledger pay --bank bank.xml")]),
+            (1.5, [("books.db", "anml-ledger verify"), ("books.db", "anml-ledger export trial-balance"),
+                   ("books.db.keys/master.key", "anml-ledger show contributors")]),
+        ]  # fmt: skip
+        [(_, several)] = pick.choices(weighted, [weight for weight, _ in weighted])
+        return pick.choice(several)
 
 
 def call(words: list[str]) -> tuple[int, str, str]:

@@ -1,5 +1,6 @@
 """Rows of reputation over time: one per scenario, rule and trial."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,11 @@ def test_reputation_over_time_runs_and_is_judged(tmp_path):
     assert [path.name for path in written] == ["summary.json", "cited.md"]
     page = (tmp_path / "cited.md").read_text()
     assert "## longitudinal" in page
+    [entry] = json.loads((tmp_path / "summary.json").read_text())["experiments"]
+    assert [claim["text"] for claim in entry["claims"]] == [claim["text"] for claim in whole.claims[:2]]
+    assert entry["unchecked"] == []
+    # The loss needs newcomers, who were not run, and is left out.
+    assert {row["metric"] for row in entry["rows"]} == set(whole.metrics)
 
 
 def test_a_row_is_a_simulation_and_some_cells_run_alone():

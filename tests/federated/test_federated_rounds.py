@@ -33,7 +33,7 @@ def test_liars_lose_weight_and_reputation():
     result = run(Federation())
     last = result.history[-1]
     assert sum(last.weights()[name] for name in NAMES[6:]) == 0
-    assert all("left out by evidence" in line.why for line in last.lines[6:])
+    assert all(line.why.startswith("excluded by evidence: ") for line in last.lines[6:])
     assert max(result.reputation_of(n) for n in NAMES[6:]) < min(result.reputation_of(n) for n in NAMES[:6])
 
 

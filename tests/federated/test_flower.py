@@ -168,7 +168,7 @@ def broken(data):
         (broken(b"rubbish"), "its reply cannot be read: "),
         (
             {"arrays": ArrayRecord({"flat": Array(np.full(SHAPE.parameters, "a"))})},
-            "its array 'flat' holds <U1, which is no number",
+            "its array 'flat' holds <U1, not floating point numbers",
         ),
         (
             {"arrays": ArrayRecord({"flat": Array(np.full(SHAPE.parameters, 1e300))})},
