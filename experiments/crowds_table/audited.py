@@ -28,9 +28,12 @@ def audit_crowd(crowd: Crowd, ordinal: bool = False) -> AuditEstimates:
         {"item": crowd.item, "contributor": crowd.contributor, "label": names[crowd.label].tolist()}
     )
     task = anml.tasks.Ordinal(order=crowd.classes) if ordinal else anml.tasks.Classification()
+    # Every label of a public crowd is a class, also one such as `cant_tell`.
+    schema = anml.Schema(missing=[])
     result = anml.audit(
-        table, "label", "contributor", item="item", features=[], task=task, evaluate=False, progress=False
-    )
+        table, "label", "contributor", item="item", features=[], task=task, schema=schema, evaluate=False,
+        progress=False,
+    )  # fmt: skip
     items = result.consensus.sort(pl.col("item").cast(pl.Int64))
     people = result.contributors.sort(pl.col("contributor").cast(pl.Int64))
     place = {name: code for code, name in enumerate(crowd.classes)}

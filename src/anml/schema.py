@@ -43,7 +43,8 @@ class Schema:
         True joins spellings of a label or contributor that cannot be different, `"all"` also joins similar
         ones, False changes nothing. The mapping is in the notes and in run.json.
     missing
-        Labels that are not answers, in place of the usual ones such as `skip`; their rows are excluded.
+        Labels that are not answers, in place of the usual ones such as `skip`; their rows are excluded. An
+        empty list keeps all labels. A usual one that predictions or true labels name as a class is kept.
     format
         `auto`, `table`, or the format of an export: `label-studio`, `argilla`, `crowd-long`, `crowd-wide`,
         `toloka`, `mturk`, `langfuse`, `phoenix`, `prodigy`, `doccano`, `conll`.

@@ -1,6 +1,8 @@
 """Cleaning of a frame by hand: what is joined, what stays apart, and which rows are excluded."""
 
+import numpy as np
 import polars as pl
+import pytest
 
 from anml.io.cleaning import CleaningOptions, clean_table
 from anml.io.columns import Columns
@@ -39,6 +41,32 @@ def test_answers_that_are_no_labels_are_excluded_and_counted():
     done = clean(["cat", "dog"] * 10 + ["skip", "dog"])
     assert done.excluded.tolist() == [False] * 20 + [True, False]
     assert any(line.startswith("1 row excluded") for line in done.warnings)
+
+
+@pytest.mark.parametrize("role", ["true_label", "test_label"])
+def test_an_answer_word_that_a_known_label_holds_is_a_class(role):
+    labels = ["cat", "dog", "cant_tell", "skip"] * 5
+    frame = pl.DataFrame({"label": labels, "who": ["ann", "bob"] * 10, "known": ["Cant tell", "cat"] * 10})
+    columns = Columns(label="label", contributor="who", **{role: "known"})
+    done = clean_table(frame, columns, CleaningOptions(), {})
+    assert done.excluded.tolist() == [label == "skip" for label in labels]
+    assert any("the label 'skip' is not an answer" in line for line in done.warnings)
+
+
+@pytest.mark.parametrize("form", ["frame", "file"])
+def test_an_answer_word_with_a_column_of_predictions_is_a_class(form, tmp_path):
+    labels = ["cat", "dog", "cant_tell", "skip"] * 5
+    predictions = pl.DataFrame({name: [0.25] * 20 for name in ("cat", "dog", "cant_tell")})
+    if form == "file":
+        predictions.write_csv(tmp_path / "p.csv")
+    done = clean(labels, predictions=predictions if form == "frame" else tmp_path / "p.csv")
+    assert done.excluded.tolist() == [label == "skip" for label in labels]
+    # An array names no class, and the setting counts before the predictions.
+    excluded = [label in ("skip", "cant_tell") for label in labels]
+    assert clean(labels, predictions=np.full((20, 3), 1 / 3)).excluded.tolist() == excluded
+    named = clean(labels, predictions=predictions, missing=["skip", "cant_tell"])
+    assert named.excluded.tolist() == excluded
+    assert not clean(labels, missing=[]).excluded.any()
 
 
 def test_contributors_in_other_case_are_one():

@@ -16,6 +16,7 @@ from anml.io.columns import Columns
 from anml.io.encode.preparation import are_addresses, is_text
 from anml.io.plain import as_text, numbers_in_text
 from anml.io.roles import require_column
+from anml.io.side_inputs import column_names
 from anml.io.spellings import (
     AGGREGATES,
     flag_spellings,
@@ -99,13 +100,14 @@ class Cleaning:
 
 
 class CleaningOptions(NamedTuple):
-    """Settings of the cleaning: see `anml.Schema`."""
+    """Settings of the cleaning, see `anml.Schema`, and the predictions beside the table."""
 
     clean: bool | str = True
     missing: Sequence[str] | None = None
     last: bool = False
     batch: str | None = None
     copies: bool = True
+    predictions: Any = None
 
 
 def clean_table(
@@ -126,7 +128,7 @@ def clean_table(
                 done.join(role, {text: normalise(text) for text in texts.drop_nulls().unique()})
         _exclude_aggregates(done)
     if clean or missing is not None:
-        _exclude_missing(done, missing)
+        _exclude_missing(done, missing, options.predictions)
     _name_items(done, options.batch)
     if clean:
         _join_labels(done)
@@ -247,17 +249,32 @@ def _exclude_aggregates(done: Cleaning) -> None:
             )
 
 
-def _exclude_missing(done: Cleaning, missing: Sequence[str] | None) -> None:
-    """Exclude rows with a label that says that none was given."""
+def _exclude_missing(done: Cleaning, missing: Sequence[str] | None, predictions: Any) -> None:
+    """Exclude rows with a label that says that none was given.
+
+    Without a setting, a label that predictions or true labels name as a class is an answer.
+    """
     texts = done.texts("label")
     if texts is None:
         return
     values = sorted(texts.drop_nulls().unique())
     names = missing_answers(values) if missing is None else [text for text in values if text in missing]
+    if names and missing is None:
+        classes = _named_classes(done, predictions)
+        names = [name for name in names if fold(name) not in classes]
     if names:
         keep = "; --set schema.missing= keeps them as classes" if missing is None else ""
         listed = join_names([repr(name) for name in names])
         done.exclude(texts.is_in(names), f"the label {listed} is not an answer{keep}")
+
+
+def _named_classes(done: Cleaning, predictions: Any) -> set[str]:
+    """Return the names, folded, of columns of predictions, of true labels and of test labels."""
+    names = set() if predictions is None else set(column_names(predictions, "predictions"))
+    for role in ("true_label", "test_label"):
+        if (known := done.texts(role)) is not None:
+            names |= set(known.drop_nulls().unique())
+    return {fold(name) for name in names}
 
 
 def _counts(series: pl.Series) -> dict[str, int]:

@@ -86,6 +86,12 @@ def read_numbers(source: Any, what: str) -> Table | Floats:
     return _as_array(source, what)
 
 
+def column_names(source: Any, what: str) -> tuple[str, ...]:
+    """Return the names of the columns of a frame or a file; an array has none."""
+    read = read_numbers(source, what)
+    return tuple(read.frame.columns) if isinstance(read, Table) else ()
+
+
 def _as_array(source: Any, what: str) -> Floats:
     if hasattr(source, "detach"):  # a tensor, of any precision, on any device, in training or not
         source = source.detach().cpu().double()

@@ -87,7 +87,9 @@ def clean_columns(table: Table, columns: Columns, request: Request) -> Cleaning:
     # Equal comparisons or candidates of structured tasks are not copies.
     copies = request.features is None or len(request.features) > 0
     last = request.answers == "last"
-    options = CleaningOptions(request.clean, request.missing, last, request.batch, copies)
+    options = CleaningOptions(
+        request.clean, request.missing, last, request.batch, copies, request.predictions
+    )
     return clean_table(table.frame, columns, options, table.words)
 
 
