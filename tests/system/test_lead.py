@@ -81,8 +81,9 @@ def test_the_first_week_and_the_second(typed, place):
 
     # A page to show to one contributor, without other names.
     message = typed(f"contributor one {BAD[0]} --out page.html")
-    assert "review the examples together" in message
+    assert f"Next step: discuss the examples with {BAD[0]}." in message
     page = (place / "page.html").read_text()
+    assert "Next step: object to examples that are correct." in page
     assert BAD[0] in page
     assert not any(f"{name}<" in page for name in people["contributor"] if name != BAD[0])
 
