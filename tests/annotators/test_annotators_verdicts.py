@@ -78,7 +78,8 @@ class TestDecide:
             (0.5, 0.0, 0.0, INCONCLUSIVE),
             (0.999, 0.1, 0.94, INCONCLUSIVE),
             (0.999, 0.1, 1.0, GUESSING),
-            (0.999, 0.9, 1.0, CONTRADICTS),
+            (0.999, 0.94, 1.0, GUESSING),
+            (0.999, 0.95, 1.0, CONTRADICTS),
             (0.94, 0.9, 1.0, LESS_RELIABLE),
         ],
     )

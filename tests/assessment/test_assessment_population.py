@@ -1,4 +1,4 @@
-"""Labels alone by the model of one population, and tables with features where it is asked for."""
+"""Labels alone and tables with features, fitted by the population model."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from anml import AnmlClassifier, Recipe
 from anml.annotators.rows import SideInformation
 from anml.annotators.words import CONTRADICTS, FLAGGED, RELIABLE
-from anml.assessment.population import CLASS_PRIOR, estimate_by_population, is_labels_alone
+from anml.assessment.population import CLASS_PRIOR, estimate_by_population
 from anml.core.errors import UnknownNameError
 from anml.core.profile import Profile
 from tests.annotators.people_cases import crowd
@@ -14,26 +14,6 @@ from tests.annotators.people_cases import crowd
 
 class TestLabelsAlone:
     MADE = crowd([0.9] * 6, items=120, per_item=3)
-
-    def test_items_with_several_labels_are(self):
-        assert is_labels_alone(np.zeros((360, 0)), None, self.MADE.side)
-
-    @pytest.mark.parametrize(
-        "side",
-        [
-            SideInformation(),
-            SideInformation(MADE.who),
-            SideInformation(items=MADE.item),
-            SideInformation(MADE.who, items=np.arange(360)),
-            SideInformation(MADE.who, np.ones((360, 1)), MADE.item),
-        ],
-    )
-    def test_anything_less_or_more_is_not(self, side):
-        assert not is_labels_alone(np.zeros((360, 0)), None, side)
-
-    def test_features_or_predictions_are_not(self):
-        assert not is_labels_alone(np.zeros((360, 2)), None, self.MADE.side)
-        assert not is_labels_alone(np.zeros((360, 0)), np.full((360, 3), 1 / 3), self.MADE.side)
 
     def test_most_items_are_right_and_all_are_reliable(self):
         result = estimate_by_population(np.zeros((360, 0)), self.MADE.y, 3, self.MADE.side)

@@ -1,6 +1,5 @@
 """A table in slices and the same table in memory: the same verdicts, and p_correct to a millionth."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +44,7 @@ def test_slices_say_what_memory_says(tmp_path, monkeypatch, with_predictions, ro
         monkeypatch.setattr(model, "TUNING_ROWS", 300)
     frame, predictions = crowd()
     request = asked(with_predictions, predictions, **roles)
-    # An engine fits the annotator model "types", also to labels alone.
-    memory, _, _ = audit_table(frame, replace(request, recipe={"profile": {"annotators": "types"}}))
+    memory, _, _ = audit_table(frame, request)
     data = written(frame, tmp_path / "data", 450)
     sliced = audit_slices(data, request, tmp_path / "out", local_engine, rows=400)
     ours, theirs = (each.contributors.sort("contributor") for each in (sliced, memory))

@@ -83,7 +83,7 @@ def assign_verdicts(
     # Where others do no better on comparable rows, there is nothing to accuse anybody of.
     worse = (chances.rows >= MIN_ROWS_TO_FLAG) & covered & (why == 0) & (chances.less >= FLAG_PROBABILITY)
     accused = bayesian_fdr_set(surely * worse)
-    against = (chances.against > 0.5) & ~blind
+    against = (chances.against >= FLAG_PROBABILITY) & ~blind
     words = np.full(len(surely), INCONCLUSIVE, dtype=object)
     words[(chances.less <= 1 - RELIABLE_PROBABILITY) & (chances.guessing <= 1 - RELIABLE_PROBABILITY)] = (
         RELIABLE

@@ -30,7 +30,7 @@ from anml.assessment.overlap import (
     local_accuracy_ratio,
     plausible_in_own_region,
 )
-from anml.assessment.population import estimate_by_population, is_labels_alone
+from anml.assessment.population import estimate_by_population
 from anml.core.checks import Bools, Floats, Ints
 from anml.core.profile import PredictorTraining
 from anml.core.progress import Progress
@@ -71,8 +71,7 @@ def estimate_labels(
     table: LabelModelInput, progress: Progress | None = None
 ) -> tuple[LabelEstimates, CrossFit | None]:
     """Belief in class labels, and the networks of the first round (None where there are no features)."""
-    chosen = table.training.annotators
-    if chosen == "population" or (chosen == "auto" and is_labels_alone(table.x, table.given, table.side)):
+    if table.training.annotators == "population":
         estimates = estimate_by_population(
             table.x, table.y, table.classes, table.side, table.given, rates=table.rates,
             trees=table.training.trees, seed=table.seed,

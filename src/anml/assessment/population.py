@@ -35,15 +35,6 @@ REACH = 0.9
 MIN_SHARE, MAX_START = 0.01, 0.97
 
 
-def is_labels_alone(x: Floats, given: Floats | None, side: SideInformation) -> bool:
-    """True if nothing but labels of several contributors for the same items tells of the classes."""
-    if x.shape[1] or given is not None or side.credentials is not None:
-        return False
-    if side.items is None or side.codes is None:
-        return False
-    return bool(side.codes.max() > 0 and np.bincount(side.items).max() > 1)
-
-
 class PopulationFit(NamedTuple):
     """A fit to some rows: their beliefs, and the share of each predictor."""
 

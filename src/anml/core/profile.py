@@ -6,8 +6,8 @@ from typing import Any
 from anml.core.checks import as_integer, one_of
 from anml.core.errors import InputError
 
-# Annotator models of class labels; "auto" fits labels alone in memory by the population.
-ANNOTATOR_MODELS = ("auto", "types", "population")
+# Annotator models of class labels; an engine fits "types" only.
+ANNOTATOR_MODELS = ("types", "population")
 # Where raw scores can come from; each has its function in `anml.networks.scoring`.
 SCORE_METHODS = ("krum", "norm", "loss", "confidence")
 
@@ -16,8 +16,7 @@ SCORE_METHODS = ("krum", "norm", "loss", "confidence")
 class PredictorTraining:
     """Training settings of predictors: hidden layer widths, number of trees, number of rounds.
 
-    `annotators` is the annotator model: "population", "types", or "auto", which is the population for labels
-    alone in memory, and types with features and with an engine.
+    `annotators` is the annotator model of class labels: "types", or "population" with subtypes of items.
     """
 
     hidden: tuple[int, ...] = (64, 32)
@@ -27,7 +26,7 @@ class PredictorTraining:
     batch: int | None = None
     rounds: int = 3
     trees: int = 20
-    annotators: str = "auto"
+    annotators: str = "types"
 
 
 @dataclass(frozen=True)

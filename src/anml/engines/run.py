@@ -91,12 +91,6 @@ def check_request(request: Request) -> None:
         raise InputError(f"an engine does not support recipe.keep, got {request.resolved_recipe.keep:g}")
 
 
-ANNOTATOR_NOTE = (
-    "an engine fits the annotator model types; an audit in memory fits labels alone by the population, "
-    "so that figures of the same labels differ"
-)
-
-
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -227,7 +221,6 @@ def _result(
         notes=[
             f"{totals.rows:,} rows in {len(passes.slices)} slices were audited; contributors are estimated "
             f"from all rows, other figures of this report from a random sample of {samples.height:,} rows",
-            *([ANNOTATOR_NOTE] if job.columns.item is not None and not job.columns.features else []),
             *([f"dropped without a label: {pluralise(unlabelled, 'row')}"] if unlabelled else []),
             *audited.notes,
         ],
