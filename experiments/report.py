@@ -227,7 +227,7 @@ def _claims(entry: dict[str, Any]) -> Iterator[str]:
 
 
 def _counts(result: dict[str, int]) -> str:
-    return ", ".join(f"{count} {verdict}" for verdict, count in result.items() if count) or "counted apart"
+    return ", ".join(f"{verdict} {count}" for verdict, count in result.items() if count) or "counted apart"
 
 
 def _claims_by_group(summary: dict[str, Any], links: dict[str, str]) -> Iterator[str]:

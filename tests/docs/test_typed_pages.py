@@ -138,7 +138,8 @@ def test_pytorch(tmp_path):
 
 
 def test_llm_judges(tmp_path):
-    typed_and_quoted("docs/howto/llm-judges.md", tmp_path)
+    printed = typed_and_quoted("docs/howto/llm-judges.md", tmp_path)
+    assert "judges with independent errors" in printed
 
 
 def test_preferences(tmp_path):

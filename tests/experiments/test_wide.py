@@ -131,5 +131,5 @@ def test_failures_stand_under_their_cause(tmp_path):
     )
     assert "nor that (5" not in under.split("<details>")[0]
     assert CAUSES["small"] not in under
-    assert "Claims: 1 holds, 1 inconclusive, 2 does not hold" in page
+    assert "Claims: holds 1, inconclusive 1, does not hold 2" in page
     assert "made by a version that was not recorded" in page
